@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What mechad found out about this machine and this user, once, at start. Plans take it as a
+// value, so that every kernel and every missing tool can be played in a test.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/os/unique_fd.hpp"
+#include "proto/result.hpp"
+
+namespace mechad::os {
+
+// A file's identity: names lie, (device, inode) does not while the file is held open.
+struct FileId {
+    dev_t dev = 0;
+    ino_t ino = 0;
+    bool operator==(const FileId&) const = default;
+    auto operator<=>(const FileId&) const = default;
+};
+
+// One of /usr /etc /opt /bin /sbin /lib*: a directory to bind read-only, or (merged /usr) a
+// symlink to reproduce.
+struct SystemEntry {
+    std::string path;
+    std::string link_target;  // empty: a directory
+    bool operator==(const SystemEntry&) const = default;
+};
+
+struct HostFacts {
+    uid_t uid = 0;
+    gid_t gid = 0;
+    std::string user;  // of the passwd entry; "user" when there is none
+    std::string home;  // of the passwd entry, canonical; empty when it does not exist
+    std::vector<SystemEntry> system;
+    // The regular file behind /etc/resolv.conf when it lies outside the system directories (as
+    // with systemd-resolved, below /run); empty otherwise.
+    std::string resolv_conf_file;
+    std::string bwrap;          // absolute path of a launcher that passed the checks, or empty
+    std::string bwrap_version;  // as it prints it
+    std::string bwrap_problem;  // why `bwrap` is empty
+};
+
+HostFacts gather_host_facts();
+
+}  // namespace mechad::os
