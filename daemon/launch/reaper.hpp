@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Owns the daemon's children: every launcher is adopted here, watched by SIGCHLD and reaped once.
+// As the daemon is a subreaper, orphans of a box whose init was killed arrive here too.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "daemon/os/unique_fd.hpp"
+
+namespace mechad {
+
+// A child until it is reaped. Signals go by pidfd, which never names another process.
+struct Child {
+    pid_t pid = 0;
+    os::UniqueFd pidfd;
+    bool is_ended = false;
+    int wait_status = 0;             // as waitpid(2), valid once ended
+    std::function<void()> on_ended;  // called once, from the event loop
+};
+
+class Reaper {
+public:
+    // Makes this process a child subreaper. Construct one, before the first child.
+    explicit Reaper(const boost::asio::any_io_executor& executor);
+
+    // `pid` was just started by this thread and has not been waited for.
+    std::shared_ptr<Child> adopt(pid_t pid);
+
+    // The box is of no more interest: KILL it if it has not ended within the deadline.
+    void abandon(const std::shared_ptr<Child>& child);
+
+    // Kills and reaps children that nobody adopted: what a killed init left behind. True when
+    // none is left; false when some outlived the deadline (they stay for the next call).
+    boost::asio::awaitable<bool> sweep_orphans();
+
+    std::size_t child_count() const { return children_.size(); }
+
+private:
+    void wait_for_signal();
+    void reap_ended();
+
+    boost::asio::any_io_executor executor_;
+    boost::asio::signal_set signals_;
+    std::map<pid_t, std::shared_ptr<Child>> children_;
+};
+
+}  // namespace mechad
