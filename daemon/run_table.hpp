@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The runs that are alive: their number against the limit, what list and kill see of them, and
+// whether one of them lowers what another was told.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/os/host_facts.hpp"
+#include "proto/messages.hpp"
+
+namespace mechad {
+
+// Where a run reads and writes, by identity. Extra binds and system directories are the same for
+// all runs of a daemon and live in SharedGround.
+struct Footprint {
+    os::FileId workspace;
+    std::vector<os::FileId> lineage;  // the workspace, then its ancestors
+};
+
+struct SharedGround {
+    std::vector<os::FileId> readable;  // system directories and `readable` entries
+    bool has_writable = false;         // any `writable` entry
+};
+
+// Can a run whose network is open see what a closed one writes?
+bool is_overlapping(const Footprint& open, const Footprint& closed, const SharedGround& ground);
+
+// One active run. The functions reach the run itself and are empty before it has started.
+struct ActiveRun {
+    std::string id;
+    std::string label;
+    std::string workspace;
+    Footprint footprint;
+    bool network = false;
+    Egress egress = Egress::chosen;
+    pid_t pid = 0;  // of the command; 0 before exec
+    std::chrono::steady_clock::time_point started{};
+    std::uint64_t stdout_bytes = 0;
+    std::uint64_t stderr_bytes = 0;
+
+    std::function<void(EndReason)> stop;             // TERM, grace, KILL
+    std::function<void()> stop_now;                  // at once, for a daemon in a hurry
+    std::function<void(int)> signal;                 // to the command's process group
+    std::function<void(std::string_view)> lower;     // its egress is chosen from now on
+};
+
+class RunTable {
+public:
+    RunTable(std::size_t runs_max, SharedGround ground)
+        : runs_max_(runs_max), ground_(std::move(ground)) {}
+
+    // Keeps the run in the table for as long as it is held.
+    class Ticket {
+    public:
+        Ticket(RunTable& table, std::unique_ptr<ActiveRun> run);
+        ~Ticket();
+        Ticket(Ticket&& other) noexcept = default;
+        Ticket& operator=(Ticket&&) = delete;
+        ActiveRun& operator*() const { return *run_; }
+        ActiveRun* operator->() const { return run_.get(); }
+
+    private:
+        RunTable* table_;
+        std::unique_ptr<ActiveRun> run_;
+    };
+
+    // `is_closed`: the run will be told that nothing of it leaves the machine, unless an open run
+    // overlaps. An open run lowers the closed ones it overlaps. Errors: overloaded, shutting_down.
+    Result<Ticket> enter(std::string label, std::string workspace, Footprint footprint,
+                         bool is_closed);
+
+    ActiveRun* find(const std::string& id) const;
+    std::size_t active_count() const { return runs_.size(); }
+    std::size_t runs_max() const { return runs_max_; }
+    std::vector<RunSummary> list() const;
+
+    // No more runs from now on; ends those that are alive.
+    void shut_down();
+    void shut_down_now();
+
+private:
+    std::size_t runs_max_;
+    SharedGround ground_;
+    std::map<std::string, ActiveRun*> runs_;
+    bool is_shutting_down_ = false;
+};
+
+}  // namespace mechad

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/run_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/result_printer.hpp"
+
+using namespace mechad;
+
+namespace {
+
+os::FileId file(ino_t inode) { return {1, inode}; }
+
+// A directory of that inode below the others, up to a common root.
+Footprint below(ino_t inode, std::vector<ino_t> ancestors) {
+    Footprint footprint{file(inode), {file(inode)}};
+    for (const ino_t ancestor : ancestors) footprint.lineage.push_back(file(ancestor));
+    footprint.lineage.push_back(file(2));
+    return footprint;
+}
+
+RunTable make_table() { return RunTable(8, SharedGround{}); }
+
+}  // namespace
+
+TEST_CASE("run table: two workspaces overlap when one holds the other, either way round") {
+    const auto outer = below(10, {});
+    const auto inner = below(11, {10});
+    const auto other = below(12, {});
+
+    CHECK(is_overlapping(outer, inner, {}));
+    CHECK(is_overlapping(inner, outer, {}));
+    CHECK(is_overlapping(outer, outer, {}));
+    CHECK_FALSE(is_overlapping(outer, other, {}));
+    CHECK_FALSE(is_overlapping(inner, other, {}));
+}
+
+TEST_CASE("run table: a workspace below what every run can read overlaps with all") {
+    const SharedGround ground{.readable = {file(50)}, .has_writable = false};
+
+    CHECK(is_overlapping(below(10, {}), below(51, {50}), ground));
+    CHECK_FALSE(is_overlapping(below(51, {50}), below(10, {}), ground));
+}
+
+TEST_CASE("run table: a writable entry joins all runs") {
+    CHECK(is_overlapping(below(10, {}), below(12, {}), {.readable = {}, .has_writable = true}));
+}
+
+TEST_CASE("run table: a closed run beside an open one that overlaps is told chosen") {
+    auto table = make_table();
+    const auto open = table.enter("open", "/w", below(10, {}), false);
+    REQUIRE(open);
+
+    const auto closed = table.enter("closed", "/w/sub", below(11, {10}), true);
+    const auto apart = table.enter("apart", "/x", below(12, {}), true);
+
+    REQUIRE(closed);
+    REQUIRE(apart);
+    CHECK((*closed)->egress == Egress::chosen);
+    CHECK((*apart)->egress == Egress::none);
+}
+
+TEST_CASE("run table: an open run lowers the closed ones it overlaps, by name, and no others") {
+    auto table = make_table();
+    auto closed = table.enter("closed", "/w", below(10, {}), true);
+    auto apart = table.enter("apart", "/x", below(12, {}), true);
+    REQUIRE(closed);
+    REQUIRE(apart);
+    std::string because;
+    bool apart_lowered = false;
+    (*closed)->lower = [&](std::string_view text) { because = text; };
+    (*apart)->lower = [&](std::string_view) { apart_lowered = true; };
+
+    const auto open = table.enter("open", "/w", below(10, {}), false);
+
+    REQUIRE(open);
+    CHECK(because.find((*open)->id) != std::string::npos);
+    CHECK((*closed)->egress == Egress::chosen);
+    CHECK_FALSE(apart_lowered);
+}
+
+TEST_CASE("run table: an open run that ended lowers nothing that comes after it") {
+    auto table = make_table();
+    { const auto open = table.enter("open", "/w", below(10, {}), false); }
+
+    const auto closed = table.enter("closed", "/w", below(10, {}), true);
+
+    REQUIRE(closed);
+    CHECK((*closed)->egress == Egress::none);
+    CHECK(table.active_count() == 1);
+}
+
+TEST_CASE("run table: beyond its limit it refuses, retryably, and keeps the living") {
+    RunTable table(1, SharedGround{});
+    auto first = table.enter("a", "/w", below(10, {}), true);
+    REQUIRE(first);
+
+    const auto second = table.enter("b", "/w", below(10, {}), true);
+
+    REQUIRE_FALSE(second);
+    CHECK(second.error().kind() == ErrorKind::overloaded);
+    CHECK(is_retryable(second.error().kind()));
+    CHECK(table.find((*first)->id) != nullptr);
+}
+
+TEST_CASE("run table: shutting down stops the living and admits nobody") {
+    auto table = make_table();
+    auto run = table.enter("a", "/w", below(10, {}), true);
+    REQUIRE(run);
+    std::optional<EndReason> reason;
+    (*run)->stop = [&](EndReason given) { reason = given; };
+
+    table.shut_down();
+
+    CHECK(reason == EndReason::daemon_stopping);
+    const auto late = table.enter("b", "/w", below(10, {}), true);
+    REQUIRE_FALSE(late);
+    CHECK(late.error().kind() == ErrorKind::shutting_down);
+}
