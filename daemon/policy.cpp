@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "daemon/os/printable.hpp"
+
+namespace mechad {
+namespace {
+
+constexpr std::string_view boxed_path =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// What a command under none keeps of the daemon's environment.
+constexpr std::array inherited_names = {"PATH", "HOME", "LANG", "LC_ALL", "TZ"};
+
+constexpr std::string_view project_hint =
+    "name a project directory, such as one below your home directory";
+
+std::string lookup(const Environment& environment, const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+}
+
+std::string key_of(std::string_view key, std::size_t index) {
+    return std::string(key) + "[" + std::to_string(index) + "]";
+}
+
+// The same fault, of a config entry instead of a workspace.
+Error entry_error(const Error& error, const std::string& key) {
+    return Error(ErrorKind::invalid_request, key + ": " + error.message(), key, error.hint());
+}
+
+std::optional<std::string> find_fault(const os::Place& place, const ForbiddenPlaces& forbidden) {
+    if (auto clause = forbidden.find(place)) return clause;
+    return find_inherent_fault(place);
+}
+
+Error forbidden_error(const os::Place& place, const std::string& clause) {
+    return Error(ErrorKind::bad_workspace,
+                 os::printable(place.path) + " may not be given to a command: " + clause, {},
+                 std::string(project_hint));
+}
+
+// Options and the environment may name mechad's own files by a relative path or through "..".
+// One that is clean stays as it is: the links in it are forbidden as well as what they lead to.
+Result<std::string> clean_own_path(const std::string& path) {
+    if (auto clean = os::clean_path(path)) return clean;
+    std::error_code error;
+    auto absolute = std::filesystem::absolute(path.empty() ? "." : path, error);
+    if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
+    if (!error) return os::clean_path(absolute.string());
+    return Error(ErrorKind::invalid_request,
+                 os::printable(path) + " cannot be resolved: " + error.message());
+}
+
+// A request narrows what the configuration allows and never widens it.
+template <class T>
+std::optional<T> narrower(const std::optional<T>& requested, const std::optional<T>& configured) {
+    if (!requested || !configured) return requested ? requested : configured;
+    return std::min(*requested, *configured);
+}
+
+Result<void> check_available(const SpawnParams& request) {
+    if (request.stdio == StdioMode::fds) {
+        return Error(ErrorKind::invalid_request, "stdio \"fds\" is not available in this version",
+                     "stdio", "use \"stream\"");
+    }
+    if (request.tty) {
+        return Error(ErrorKind::invalid_request, "a tty is not available in this version", "tty",
+                     "leave tty out");
+    }
+    return {};
+}
+
+}  // namespace
+
+Policy::Policy(Config config, os::MountTable mounts, ForbiddenPlaces forbidden)
+    : config_(std::move(config)), mounts_(std::move(mounts)), forbidden_(std::move(forbidden)) {}
+
+Result<std::unique_ptr<Policy>> Policy::make(Config config, const os::HostFacts& host,
+                                             const OwnPlaces& own, const Environment& inherited) {
+    auto mounts = os::MountTable::make();
+    if (!mounts) return mounts.error();
+    auto forbidden = find_forbidden_places(host, lookup(inherited, "HOME"),
+                                           lookup(inherited, "XDG_RUNTIME_DIR"));
+    std::unique_ptr<Policy> policy(
+        new Policy(std::move(config), *std::move(mounts), std::move(forbidden)));
+    for (const std::string& path : own.paths) {
+        const auto clean = clean_own_path(path);
+        if (!clean) return clean.error();
+        policy->own_.forbid_tree(*clean, "mechad's own " + os::printable(*clean));
+    }
+    policy->choose_environment(inherited);
+    if (auto opened = policy->open_entries(); !opened) return opened.error();
+    return policy;
+}
+
+Result<void> Policy::open_entries() {
+    const SandboxConfig& sandbox = config_.sandbox;
+    auto opened = open_binds(sandbox.readable, Access::read_only, "sandbox.readable");
+    if (!opened) return opened;
+    opened = open_binds(sandbox.writable, Access::read_write, "sandbox.writable");
+    if (!opened) return opened;
+    if (auto nesting = check_nesting(); !nesting) return nesting;
+
+    const std::vector<std::string>& roots = config_.daemon.workspaces;
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+        auto place = os::open_place(roots[i], os::PlaceType::directory);
+        if (!place) return entry_error(place.error(), key_of("daemon.workspaces", i));
+        workspaces_.push_back(*std::move(place));
+    }
+    return {};
+}
+
+// Appends the entries of one list in mount order: what holds another comes before it.
+Result<void> Policy::open_binds(const std::vector<std::string>& paths, Access access,
+                                std::string_view key) {
+    struct Entry {
+        ExtraBind bind;
+        std::string key;
+    };
+    std::vector<Entry> entries;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        const std::string name = key_of(key, i);
+        auto place = os::open_place(paths[i], os::PlaceType::directory_or_file);
+        if (!place) return entry_error(place.error(), name);
+        auto clause = find_fault(*place, forbidden_);
+        if (!clause) clause = own_.find(*place);
+        if (clause) return entry_error(forbidden_error(*place, *clause), name);
+        auto mounts = check_mounts(*place, ErrorKind::bad_workspace);
+        if (!mounts) return entry_error(mounts.error(), name);
+        const bool is_directory = place->is_directory;
+        entries.push_back({{*std::move(place), access, is_directory}, name});
+    }
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& one, const Entry& other) {
+        return one.bind.place.lineage.size() < other.bind.place.lineage.size();
+    });
+    for (Entry& entry : entries) {
+        binds_.push_back(std::move(entry.bind));
+        bind_keys_.push_back(std::move(entry.key));
+    }
+    return {};
+}
+
+// A read-only entry below a writable one could be written through the latter.
+Result<void> Policy::check_nesting() const {
+    for (std::size_t i = 0; i < binds_.size(); ++i) {
+        for (std::size_t j = 0; j < binds_.size(); ++j) {
+            if (binds_[i].access != Access::read_only || binds_[j].access != Access::read_write ||
+                !os::lies_in(binds_[i].place, binds_[j].place.id)) {
+                continue;
+            }
+            return Error(ErrorKind::invalid_request,
+                         bind_keys_[i] + ": " + os::printable(binds_[i].place.path) + " lies in " +
+                             bind_keys_[j] + ", which makes it writable",
+                         bind_keys_[i], "remove one of the two entries");
+        }
+    }
+    return {};
+}
+
+void Policy::choose_environment(const Environment& inherited) {
+    for (const char* const name : inherited_names) {
+        const auto found = inherited.find(name);
+        if (found != inherited.end()) base_env_.insert(*found);
+    }
+    for (const EnvEntry& entry : config_.sandbox.env) {
+        const auto found = inherited.find(entry.name);
+        if (entry.value) {
+            config_env_[entry.name] = *entry.value;
+        } else if (found != inherited.end()) {
+            config_env_[entry.name] = found->second;
+        } else {
+            absent_env_.push_back(entry.name);
+        }
+    }
+}
+
+Result<Admission> Policy::admit(const SpawnParams& request) {
+    return admit_from(request, Origin::client);
+}
+
+Result<Admission> Policy::admit_probe(const SpawnParams& request) {
+    return admit_from(request, Origin::preflight);
+}
+
+// What can be judged by the request's text alone comes before any path is opened.
+Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) {
+    if (auto available = check_available(request); !available) return available.error();
+    auto argv = argv_of(request);
+    if (!argv) return argv.error();
+    const auto network = admit_network(request.network, origin);
+    if (!network) return network.error();
+    auto workspace = admit_workspace(request.workspace, origin);
+    if (!workspace) return workspace.error();
+    auto cwd = cwd_of(request.cwd, workspace->path);
+    if (!cwd) return cwd.error();
+    auto env = env_of(request, environment_for(*workspace));
+    if (!env) return env.error();
+
+    Command command{
+        .argv = *std::move(argv),
+        .env = *std::move(env),
+        .cwd = *std::move(cwd),
+        .stdin_spec = request.stdin_spec,
+        .timeout = narrower(request.timeout, config_.daemon.timeout),
+        .output_limit_bytes =
+            narrower(request.output_limit_bytes, config_.daemon.output_limit_bytes),
+        .on_output_limit = request.on_output_limit,
+        .label = request.label,
+    };
+    Box box(Box::Key(), {
+                            .backend = config_.sandbox.kind,
+                            .workspace = *std::move(workspace),
+                            .extra_binds = &binds_,
+                            .network = *network,
+                            .tmp_bytes = config_.sandbox.tmp_mb << 20,
+                        });
+    return Admission{std::move(box), std::move(command)};
+}
+
+Result<Directory> Policy::admit_workspace(const std::string& path, Origin origin) {
+    auto workspace = os::open_place(path, os::PlaceType::directory);
+    if (!workspace) return workspace.error().with_field("workspace");
+    if (auto checked = check_workspace(*workspace, origin); !checked) {
+        return checked.error().with_field("workspace");
+    }
+    if (auto mounts = check_mounts(*workspace, ErrorKind::bad_workspace); !mounts) {
+        return mounts.error().with_field("workspace");
+    }
+    for (std::size_t i = 0; i < binds_.size(); ++i) {
+        if (auto mounts = check_mounts(binds_[i].place, ErrorKind::policy_denied); !mounts) {
+            return mounts.error().with_field(bind_keys_[i]);
+        }
+    }
+    return workspace;
+}
+
+Result<void> Policy::check_workspace(const Directory& workspace, Origin origin) const {
+    if (const auto clause = find_fault(workspace, forbidden_)) {
+        return forbidden_error(workspace, *clause);
+    }
+    for (std::size_t i = 0; i < binds_.size(); ++i) {
+        if (binds_[i].access == Access::read_only && os::lies_in(binds_[i].place, workspace.id)) {
+            return Error(ErrorKind::policy_denied,
+                         "the workspace would make " + bind_keys_[i] + " (" +
+                             os::printable(binds_[i].place.path) + ") writable",
+                         {}, "use a workspace that does not hold it");
+        }
+    }
+    // Preflight's scratch workspace is one of mechad's own places.
+    if (origin == Origin::preflight) return {};
+    if (const auto clause = own_.find(workspace)) return forbidden_error(workspace, *clause);
+    const auto holds = [&workspace](const os::Place& root) {
+        return os::lies_in(workspace, root.id);
+    };
+    if (workspaces_.empty() || std::any_of(workspaces_.begin(), workspaces_.end(), holds)) {
+        return {};
+    }
+    return Error(ErrorKind::policy_denied, os::printable(workspace.path) +
+                                               " lies in none of the places that `workspaces` "
+                                               "in mechad's configuration allows");
+}
+
+Result<void> Policy::check_mounts(const os::Place& place, ErrorKind kind) {
+    if (config_.sandbox.submounts || !place.is_directory) return {};
+    const auto below = mounts_.find_below(place.path);
+    if (!below) return below.error();
+    if (!*below) return {};
+    return Error(
+        kind,
+        os::printable(place.path) + " has something mounted below it, at " + os::printable(**below),
+        {}, "unmount it, or set submounts = true in [sandbox] of mechad's configuration");
+}
+
+Result<bool> Policy::admit_network(std::optional<bool> wanted, Origin origin) const {
+    if (config_.sandbox.kind == BackendKind::none) {
+        if (wanted.value_or(true)) return true;
+        return Error(ErrorKind::policy_denied,
+                     "the network cannot be closed: mechad is configured without a sandbox",
+                     "network", "set kind = \"bwrap\" in [sandbox], or leave network out");
+    }
+    const bool network = wanted.value_or(config_.sandbox.network);
+    const bool opens = network && !config_.sandbox.network;
+    if (opens && origin == Origin::client &&
+        config_.daemon.network_override == NetworkOverride::narrow) {
+        return Error(ErrorKind::policy_denied,
+                     "the network is closed, and network_override = \"narrow\" lets no request "
+                     "open it",
+                     "network", "leave network out, or change mechad's configuration");
+    }
+    return network;
+}
+
+Environment Policy::environment_for(const Directory& workspace) const {
+    Environment environment = base_env_;
+    if (config_.sandbox.kind != BackendKind::none) {
+        environment = {{"PATH", std::string(boxed_path)}, {"HOME", workspace.path}};
+    }
+    for (const auto& [name, value] : config_env_) environment[name] = value;
+    return environment;
+}
+
+}  // namespace mechad
