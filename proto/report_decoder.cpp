@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "proto/report_decoder.hpp"
+
+#include "proto/base64.hpp"
+#include "proto/codec.hpp"
+#include "proto/signals.hpp"
+#include "proto/wire_names.hpp"
+
+namespace mechad {
+
+namespace {
+
+Error not_a(std::string_view what) {
+    return {ErrorKind::invalid_request, "the daemon's result is not " + std::string(what)};
+}
+
+// A member that is an object, or one without members.
+const JsonValue& object_or_empty(const JsonValue& object, std::string_view name) {
+    static const JsonValue empty{JsonObject{}};
+    const JsonValue* const member = object.find(name);
+    return member == nullptr ? empty : *member;
+}
+
+const JsonArray& array_or_empty(const JsonValue& object, std::string_view name) {
+    static const JsonArray empty;
+    const JsonValue* const member = object.find(name);
+    const auto* const array = member == nullptr ? nullptr : member->get<JsonArray>();
+    return array == nullptr ? empty : *array;
+}
+
+std::uint64_t count_or_zero(const JsonValue& object, std::string_view name) {
+    const JsonValue* const member = object.find(name);
+    if (member == nullptr) return 0;
+    if (const auto* const large = member->get<std::uint64_t>()) return *large;
+    const auto* const count = member->get<std::int64_t>();
+    return count == nullptr || *count < 0 ? 0 : static_cast<std::uint64_t>(*count);
+}
+
+std::chrono::milliseconds duration_or_zero(const JsonValue& object, std::string_view name) {
+    return std::chrono::milliseconds(integer_or_zero(object, name));
+}
+
+template <class Enum, std::size_t size>
+Enum enum_or(const std::array<WireName<Enum>, size>& names, const JsonValue& object,
+             std::string_view name, Enum otherwise) {
+    return from_wire_name(names, text_or_empty(object, name)).value_or(otherwise);
+}
+
+std::string bytes_or_empty(const JsonValue& object, std::string_view name) {
+    const JsonValue* const member = object.find(name);
+    if (member == nullptr || member->get<JsonObject>() == nullptr) {
+        return text_or_empty(object, name);
+    }
+    return decode_base64(text_or_empty(*member, "base64")).value_or(std::string());
+}
+
+// How the main process ended. There is no default: to guess would be to claim.
+Result<void> decode_exit(const JsonValue& exit, ExitReport& report) {
+    const JsonValue* const code = exit.find("code");
+    const auto signal = signal_number(text_or_empty(exit, "signal"));
+    const auto* const number = code == nullptr ? nullptr : code->get<std::int64_t>();
+    if (number != nullptr && *number >= 0 && *number <= 255) {
+        report.exit_code = static_cast<int>(*number);
+    } else if (signal) {
+        report.exit_signal = *signal;
+    } else {
+        return not_a("an exit");
+    }
+    return {};
+}
+
+PreflightReport decode_preflight(const JsonValue& preflight) {
+    PreflightReport report;
+    report.state = enum_or(preflight_state_names, preflight, "state", PreflightState::failed);
+    report.reason = text_or_empty(preflight, "reason");
+    report.remedy = text_or_empty(preflight, "remedy");
+    report.finished_unix_s = integer_or_zero(preflight, "finished_unix_s");
+    for (const JsonValue& probe : array_or_empty(preflight, "probes")) {
+        report.probes.push_back(
+            {text_or_empty(probe, "name"),
+             enum_or(probe_verdict_names, probe, "verdict", ProbeVerdict::broken),
+             text_or_empty(probe, "detail")});
+    }
+    return report;
+}
+
+RunSummary decode_run(const JsonValue& run) {
+    RunSummary summary;
+    summary.run = text_or_empty(run, "run");
+    summary.pid = integer_or_zero(run, "pid");
+    summary.label = text_or_empty(run, "label");
+    summary.workspace = bytes_or_empty(run, "workspace");
+    summary.network = bool_or(run, "network", true);
+    summary.egress = enum_or(egress_names, run, "egress", Egress::chosen);
+    summary.age = duration_or_zero(run, "age_ms");
+    const JsonValue& counts = object_or_empty(run, "bytes");
+    summary.stdout_bytes = count_or_zero(counts, "stdout");
+    summary.stderr_bytes = count_or_zero(counts, "stderr");
+    return summary;
+}
+
+}  // namespace
+
+std::string text_or_empty(const JsonValue& object, std::string_view name) {
+    const JsonValue* const member = object.find(name);
+    const auto* const text = member == nullptr ? nullptr : member->get<std::string>();
+    return text == nullptr ? std::string() : *text;
+}
+
+std::int64_t integer_or_zero(const JsonValue& object, std::string_view name) {
+    const JsonValue* const member = object.find(name);
+    const auto* const number = member == nullptr ? nullptr : member->get<std::int64_t>();
+    return number == nullptr ? 0 : *number;
+}
+
+bool bool_or(const JsonValue& object, std::string_view name, bool otherwise) {
+    const JsonValue* const member = object.find(name);
+    const bool* const boolean = member == nullptr ? nullptr : member->get<bool>();
+    return boolean == nullptr ? otherwise : *boolean;
+}
+
+std::vector<std::string> texts_or_none(const JsonValue& object, std::string_view name) {
+    std::vector<std::string> texts;
+    for (const JsonValue& element : array_or_empty(object, name)) {
+        if (const auto* const text = element.get<std::string>()) texts.push_back(*text);
+    }
+    return texts;
+}
+
+Capabilities decode_capabilities(const JsonValue& object) {
+    const JsonValue& said = object_or_empty(object, "capabilities");
+    Capabilities worst;
+    worst.private_data = bool_or(said, "private_data", worst.private_data);
+    worst.untrusted_input = bool_or(said, "untrusted_input", worst.untrusted_input);
+    worst.egress = enum_or(egress_names, said, "egress", worst.egress);
+    worst.destructive = bool_or(said, "destructive", worst.destructive);
+    worst.can_reach_network = bool_or(said, "can_reach_network", worst.can_reach_network);
+    worst.reaches_beyond_workspace =
+        bool_or(said, "reaches_beyond_workspace", worst.reaches_beyond_workspace);
+    return worst;
+}
+
+Claims decode_claims(const JsonValue& object) {
+    Claims claims;
+    const auto* const said = object_or_empty(object, "claims").get<JsonObject>();
+    if (said == nullptr) return claims;
+    for (const JsonMember& claim : *said) {
+        if (const auto* const value = claim.value.get<std::string>()) {
+            claims.push_back({claim.name, *value, {}});
+        } else {
+            claims.push_back({claim.name, text_or_empty(claim.value, "value"),
+                              text_or_empty(claim.value, "proof")});
+        }
+    }
+    return claims;
+}
+
+Result<ExitReport> decode_exit_report(const JsonValue& result) {
+    ExitReport report;
+    if (const auto exit = decode_exit(object_or_empty(result, "exit"), report); !exit) {
+        return exit.error();
+    }
+    const auto otherwise = report.exit_signal == 0 ? EndReason::exited : EndReason::signaled;
+    report.reason = enum_or(end_reason_names, result, "reason", otherwise);
+    report.capabilities = decode_capabilities(result);
+    report.tree = enum_or(tree_state_names, result, "tree", TreeState::kill_pending);
+    const JsonValue& truncated = object_or_empty(result, "truncated");
+    report.truncated_stdout = bool_or(truncated, "stdout", false);
+    report.truncated_stderr = bool_or(truncated, "stderr", false);
+    const JsonValue& counts = object_or_empty(result, "bytes");
+    report.stdout_bytes = count_or_zero(counts, "stdout");
+    report.stderr_bytes = count_or_zero(counts, "stderr");
+    const JsonValue& usage = object_or_empty(result, "usage");
+    report.usage = {duration_or_zero(usage, "wall_ms"), duration_or_zero(usage, "cpu_ms"),
+                    integer_or_zero(usage, "max_rss_kb")};
+    report.hints = texts_or_none(result, "hints");
+    report.notes = texts_or_none(result, "notes");
+    return report;
+}
+
+Result<StatusReport> decode_status_report(const JsonValue& result) {
+    if (text_or_empty(result, "version").empty()) return not_a("a status");
+    StatusReport report;
+    report.version = text_or_empty(result, "version");
+    report.features = texts_or_none(result, "features");
+    report.backend = text_or_empty(result, "backend");
+    report.backend_version = text_or_empty(result, "backend_version");
+    report.confined = bool_or(result, "confined", false);
+    report.network = bool_or(result, "network", true);
+    report.network_override = text_or_empty(result, "network_override");
+    report.claims = decode_claims(result);
+    report.capabilities = decode_capabilities(result);
+    report.preflight = decode_preflight(object_or_empty(result, "preflight"));
+    report.runs_active = count_or_zero(result, "runs_active");
+    report.runs_max = count_or_zero(result, "runs_max");
+    report.policy_digest = text_or_empty(result, "policy_digest");
+    report.config_path = text_or_empty(result, "config_path");
+    report.socket_path = text_or_empty(result, "socket_path");
+    report.env_absent = texts_or_none(result, "env_absent");
+    report.notes = texts_or_none(result, "notes");
+    return report;
+}
+
+Result<ListReport> decode_list_report(const JsonValue& result) {
+    const JsonValue* const runs = result.find("runs");
+    if (runs == nullptr || runs->get<JsonArray>() == nullptr) return not_a("a list");
+    ListReport report;
+    for (const JsonValue& run : *runs->get<JsonArray>()) report.runs.push_back(decode_run(run));
+    return report;
+}
+
+Result<KillReport> decode_kill_report(const JsonValue& result) {
+    KillReport report{text_or_empty(result, "run")};
+    if (report.run.empty()) return not_a("a kill");
+    return report;
+}
+
+}  // namespace mechad
