@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/options.hpp"
+
+namespace mechad {
+
+const char* const usage_text =
+    "usage: mechad [--config FILE] [--socket PATH]\n"
+    "\n"
+    "  --config FILE   read this configuration; otherwise $MECHAD_CONFIG,\n"
+    "                  ${XDG_CONFIG_HOME:-~/.config}/mechad/config.toml,\n"
+    "                  /etc/mechad/config.toml, or the defaults\n"
+    "  --socket PATH   listen there; otherwise daemon.socket of the configuration,\n"
+    "                  $MECHAD_SOCKET, $XDG_RUNTIME_DIR/mechad/mechad.sock, or\n"
+    "                  /run/user/UID/mechad/mechad.sock\n"
+    "  --version       print the version\n"
+    "  --help          print this text\n"
+    "\n"
+    "Exit codes: 0 stopped, 1 failed to start, 78 the configuration is wrong.\n";
+
+Result<Options> parse_options(const std::vector<std::string>& words) {
+    const auto fault = [](const std::string& message) {
+        return Error(ErrorKind::invalid_request, message, {}, "mechad --help");
+    };
+    Options options;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+        const std::string name = word.substr(0, equals);
+        if (word == "--version") {
+            options.show_version = true;
+        } else if (word == "--help") {
+            options.show_help = true;
+        } else if (name == "--config" || name == "--socket") {
+            if (equals == std::string::npos && i + 1 == words.size()) {
+                return fault(name + " needs a value");
+            }
+            const std::string value =
+                equals == std::string::npos ? words[++i] : word.substr(equals + 1);
+            if (value.empty()) return fault(name + " needs a value that is not empty");
+            (name == "--config" ? options.config : options.socket) = value;
+        } else {
+            return fault("unknown option " + word);
+        }
+    }
+    return options;
+}
+
+}  // namespace mechad

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The command line of mechad.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/result.hpp"
+
+namespace mechad {
+
+struct Options {
+    std::optional<std::string> config;
+    std::optional<std::string> socket;
+    bool show_version = false;
+    bool show_help = false;
+};
+
+// Takes the words after the program's name. `--name VALUE` and `--name=VALUE` are the same.
+Result<Options> parse_options(const std::vector<std::string>& words);
+
+extern const char* const usage_text;
+
+}  // namespace mechad

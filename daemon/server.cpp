@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/server.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+
+#include "daemon/log.hpp"
+#include "proto/codec.hpp"
+
+namespace mechad {
+
+namespace asio = boost::asio;
+using Acceptor = asio::local::stream_protocol::acceptor;
+constexpr auto as_values = asio::as_tuple(asio::use_awaitable);
+
+namespace {
+
+// When descriptors or memory run out: long enough not to spin, short enough to recover unseen.
+constexpr std::chrono::milliseconds accept_pause{100};
+
+// Beside the runs, for status, list, kill and clients that are about to speak.
+constexpr std::size_t spare_sessions = 128;
+
+}  // namespace
+
+Server::Server(const asio::any_io_executor& executor, os::UniqueFd listening,
+               const SessionServices& services)
+    : executor_(executor),
+      acceptor_(executor, asio::local::stream_protocol(), listening.release()),
+      services_(services) {}
+
+asio::awaitable<void> Server::accept_all() {
+    asio::steady_timer pause(executor_);
+    bool is_short = false;  // of descriptors or memory; logged once per shortage
+    for (;;) {
+        auto [error, socket] = co_await acceptor_.async_accept(as_values);
+        if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+        if (error) {
+            if (!std::exchange(is_short, true)) {
+                log_warning("cannot accept connections for now: " + error.message());
+            }
+            pause.expires_after(accept_pause);
+            co_await pause.async_wait(as_values);
+            continue;
+        }
+        is_short = false;
+        asio::co_spawn(executor_, serve_one(std::move(socket)), asio::detached);
+    }
+}
+
+asio::awaitable<void> Server::serve_one(Connection::Socket socket) {
+    Connection connection(std::move(socket));
+    ++session_count_;
+    try {
+        if (session_count_ > services_.runs->runs_max() + spare_sessions) {
+            const std::string line = encode_error(
+                std::nullopt, Error(ErrorKind::overloaded, "too many connections are open"));
+            (void)co_await connection.write(line);
+        } else {
+            co_await serve(services_, connection);
+        }
+    } catch (const std::exception& failure) {
+        // Memory, or a bug in a library: this session ends, the others go on.
+        log_error(std::string("a session ended by an exception: ") + failure.what());
+    }
+    --session_count_;
+    connection.close();
+}
+
+void Server::close() {
+    boost::system::error_code ignored;
+    acceptor_.close(ignored);
+}
+
+}  // namespace mechad

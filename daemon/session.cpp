@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/session.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "daemon/connection_client.hpp"
+#include "proto/codec.hpp"
+
+namespace mechad {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// For the whole first line. Later lines may take as long as they like.
+constexpr std::chrono::seconds first_line_deadline{5};
+
+class Session {
+public:
+    Session(const SessionServices& services, Connection& connection)
+        : services_(services), connection_(connection) {}
+
+    asio::awaitable<void> serve() {
+        if (!co_await is_peer_welcome()) co_return;
+        auto deadline = std::chrono::steady_clock::now() + first_line_deadline;
+        for (bool is_first = true;; is_first = false) {
+            const auto call = co_await read_call(deadline);
+            if (!call) co_return;
+            if (const auto* spawn = std::get_if<SpawnParams>(&call->params)) {
+                co_return co_await answer_spawn(call->id, *spawn, is_first);
+            }
+            if (!co_await answer_control(*call)) co_return;
+            deadline = Connection::Time::max();
+        }
+    }
+
+private:
+    asio::awaitable<bool> is_peer_welcome() {
+        const uid_t uid = connection_.peer_uid();
+        if (uid == ::geteuid()) co_return true;
+        co_await refuse(std::nullopt, Error(ErrorKind::policy_denied,
+                                            "this daemon serves uid " +
+                                                std::to_string(::geteuid()) + " only"));
+        co_return false;
+    }
+
+    // Empty when the connection is over; a bad line was answered then.
+    asio::awaitable<std::optional<Call>> read_call(Connection::Time deadline) {
+        const ReadLine read = co_await connection_.read_line(deadline);
+        switch (read.end) {
+            case ReadEnd::closed:
+                co_return std::nullopt;
+            case ReadEnd::half_closed:
+                if (!read.line.empty()) {
+                    co_await refuse(std::nullopt, Error(ErrorKind::parse_error,
+                                                        "the last line has no line feed"));
+                }
+                co_return std::nullopt;
+            case ReadEnd::too_long:
+                co_await refuse(std::nullopt,
+                                Error(ErrorKind::parse_error, "the line is longer than 1 MiB"));
+                co_return std::nullopt;
+            case ReadEnd::timed_out:
+                co_await refuse(std::nullopt, Error(ErrorKind::invalid_request,
+                                                    "no whole line came within 5 seconds"));
+                co_return std::nullopt;
+            case ReadEnd::line:
+                break;
+        }
+        auto message = decode_client_message(read.line);
+        if (!message) {
+            co_await refuse(message.error().id(), message.error().error());
+            co_return std::nullopt;
+        }
+        if (auto* call = std::get_if<Call>(&*message)) co_return std::move(*call);
+        co_await refuse(std::nullopt, Error(ErrorKind::invalid_request,
+                                            "stdin and signal come after a spawn", "method"));
+        co_return std::nullopt;
+    }
+
+    asio::awaitable<void> answer_spawn(const RequestId& id, const SpawnParams& params,
+                                       bool is_first) {
+        if (!is_first) {
+            co_return co_await refuse(
+                id, Error(ErrorKind::invalid_request, "spawn must be the first call of its connection",
+                          "method", "open a connection for each run"));
+        }
+        co_await services_.preflight->wait_finished();
+        if (auto refusal = services_.preflight->refusal()) co_return co_await refuse(id, *refusal);
+        const auto admission = services_.policy->admit(params);
+        if (!admission) co_return co_await refuse(id, admission.error());
+        const Proofs proofs = services_.preflight->proofs();
+        const auto ticket = enter_table(*admission, proofs);
+        if (!ticket) co_return co_await refuse(id, ticket.error());
+
+        ConnectionClient client(connection_);
+        const auto report =
+            co_await Run(*services_.run_services, *admission, client, **ticket).execute(proofs);
+        if (!report) co_return co_await refuse(id, report.error());
+        // The run stays in the table until its client has the result.
+        const std::string line = encode_result(id, *report);
+        (void)co_await connection_.write(line);
+    }
+
+    Result<RunTable::Ticket> enter_table(const Admission& admission, const Proofs& proofs) {
+        const Directory& workspace = admission.box.workspace();
+        const auto traits = traits_of(*services_.run_services->backend, admission.box);
+        const bool is_closed = capabilities_for(traits, proofs).egress == Egress::none;
+        return services_.runs->enter(admission.command.label, workspace.path,
+                                     Footprint{workspace.id, workspace.lineage}, is_closed);
+    }
+
+    // False when the client is gone.
+    asio::awaitable<bool> answer_control(const Call& call) {
+        std::string line;
+        if (std::holds_alternative<StatusParams>(call.params)) {
+            line = encode_result(call.id, make_status(*services_.status_facts, *services_.policy,
+                                                      *services_.preflight, *services_.runs));
+        } else if (std::holds_alternative<ListParams>(call.params)) {
+            line = encode_result(call.id, ListReport{services_.runs->list()});
+        } else {
+            line = kill(call.id, std::get<KillParams>(call.params));
+        }
+        co_return co_await connection_.write(line);
+    }
+
+    std::string kill(const RequestId& id, const KillParams& params) {
+        ActiveRun* run = services_.runs->find(params.run);
+        if (run == nullptr) {
+            return encode_error(id, Error(ErrorKind::no_such_run,
+                                          "no active run is called " + params.run, "run",
+                                          "list names the active runs"));
+        }
+        if (params.signal && run->signal) run->signal(*params.signal);
+        if (!params.signal && run->stop) run->stop(EndReason::killed);
+        return encode_result(id, KillReport{params.run});
+    }
+
+    asio::awaitable<void> refuse(std::optional<RequestId> id, Error error) {
+        const std::string line = encode_error(id, error);
+        (void)co_await connection_.write(line);
+    }
+
+    const SessionServices& services_;
+    Connection& connection_;
+};
+
+}  // namespace
+
+asio::awaitable<void> serve(const SessionServices& services, Connection& connection) {
+    Session session(services, connection);
+    co_await session.serve();
+}
+
+}  // namespace mechad

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// One connection from its first line to its last: who is it, what does it ask, the answer.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "daemon/policy.hpp"
+#include "daemon/preflight/preflight.hpp"
+#include "daemon/run.hpp"
+#include "daemon/run_table.hpp"
+#include "daemon/status.hpp"
+#include "daemon/stream/connection.hpp"
+
+namespace mechad {
+
+// What every session of this process shares.
+struct SessionServices {
+    Policy* policy = nullptr;
+    Preflight* preflight = nullptr;
+    RunTable* runs = nullptr;
+    const RunServices* run_services = nullptr;
+    const StatusFacts* status_facts = nullptr;
+};
+
+boost::asio::awaitable<void> serve(const SessionServices& services, Connection& connection);
+
+}  // namespace mechad
