@@ -30,8 +30,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(mechad_warnings INTERFACE
         -Wduplicated-cond -Wlogical-op -Wuseless-cast)
     if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-        # False alarms on "literal" + std::string when optimizing (GCC bug 105651).
-        target_compile_options(mechad_warnings INTERFACE -Wno-restrict)
+        # False alarms when optimizing: -Wrestrict on "literal" + std::string (GCC bug 105651),
+        # -Wmismatched-new-delete on coroutine frames, which Asio allocates and frees itself.
+        target_compile_options(mechad_warnings INTERFACE
+            -Wno-restrict -Wno-mismatched-new-delete)
     endif()
 endif()
 

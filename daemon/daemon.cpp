@@ -63,11 +63,16 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
                                              os::UniqueFd listening) {
     auto init_binary = os::open_file(places.init_binary, O_PATH);
     if (!init_binary) return init_binary.error();
+    const Backend* backend = find_backend(policy->config().sandbox.kind);
+    if (backend->confined && !os::leave_session_keyring()) {
+        log_warning("cannot leave the session keyring: keyrings are not available here");
+    }
     auto filter = os::make_filter();
     if (!filter) return filter.error();
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(places.state).parent_path(), ignored);
     if (auto made = os::make_private_directory(places.state); !made) return made.error();
+
 
     std::unique_ptr<Daemon> daemon(
         new Daemon(executor, host, std::move(policy), places, std::move(*init_binary)));

@@ -236,8 +236,9 @@ boost::system::result<ClientMessage, DecodeFailure> decode_client_message(std::s
                                   {},
                                   "one call per line; batches are not taken"});
     }
-    if (const auto twin = find_duplicate_key(*message))
+    if (const auto twin = find_duplicate_key(*message)) {
         return DecodeFailure(find_id(*object), *twin);
+    }
     if (const auto nul = find_nul(*message)) return DecodeFailure(find_id(*object), *nul);
     Result<ClientMessage> decoded = decode_message(*object);
     if (!decoded) return DecodeFailure(find_id(*object), decoded.error());

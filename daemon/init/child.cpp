@@ -186,48 +186,6 @@ Failed open_cwd(const ReceivedCommand& command, Fd& cwd) {
     return cwd.get() < 0 ? Failed{Step::cwd, errno} : Failed{Step::none, 0};
 }
 
-struct ProcessState {
-    char letter;
-    bool executed;  // since it was forked
-};
-
-// False when /proc does not show the process.
-bool read_state(pid_t pid, ProcessState& state) {
-    constexpr unsigned long forked_without_exec = 0x40;  // PF_FORKNOEXEC, see proc(5) `flags`
-    char text[512];
-    (void)snprintf(text, sizeof text, "/proc/%d/stat", pid);
-    const Fd file(open(text, O_RDONLY | O_CLOEXEC));
-    const ssize_t bytes = read(file.get(), text, sizeof text - 1);
-    if (bytes <= 0) return false;
-    text[bytes] = '\0';
-    // The name may hold anything; what follows it holds no parenthesis.
-    const char* const after_name = strrchr(text, ')');
-    unsigned long flags = 0;
-    if (!after_name ||
-        sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %lu", &state.letter, &flags) != 2) {
-        return false;
-    }
-    state.executed = (flags & forked_without_exec) == 0;
-    return true;
-}
-
-// A signal may end the child before exec, with nothing written to Launch::failed: the kernel
-// remembers, in a zombie too, whether a process ever executed. Where /proc hides the process
-// (hidepid, and a program that its user may not read) it did.
-Failed look_for_exec(pid_t pid) {
-    ProcessState state;
-    while (read_state(pid, state) && !state.executed) {
-        if (state.letter == 'Z') {
-            siginfo_t ending = {};
-            (void)waitid(P_PID, static_cast<id_t>(pid), &ending, WEXITED | WNOWAIT);
-            return {Step::died, ending.si_status};
-        }
-        // execve wakes init a few instructions before it sets the mark.
-        (void)sched_yield();
-    }
-    return {Step::none, 0};
-}
-
 }  // namespace
 
 LaunchResult launch(const ReceivedCommand& command, const ReceivedFds& stdio, int control) {
@@ -244,7 +202,8 @@ LaunchResult launch(const ReceivedCommand& command, const ReceivedFds& stdio, in
     const pid_t pid = clone(run_child, static_cast<char*>(stack) + guard_bytes + stack_bytes,
                             CLONE_VM | CLONE_VFORK | SIGCHLD, &launch);
     if (pid < 0) return {{Step::clone, errno}, 0};
-    if (launch.failed.step == Step::none) launch.failed = look_for_exec(pid);
+    // A child that somebody kills before its exec has said nothing: it counts as started and
+    // ended by that signal.
     return {launch.failed, pid};
 }
 

@@ -3,7 +3,7 @@
 // Both ends are built from one tree and run on one machine: structs in native byte order.
 // No library may be included here: mechad-init is freestanding in all but libc.
 //
-//   init   -> Ready            its namespaces; the daemon reads init's host pid from SCM_CREDENTIALS
+//   init   -> Ready            its namespaces; SCM_CREDENTIALS carries init's host pid
 //   daemon -> Command + 3 fds  what to run; the descriptors come with the first byte
 //   child  -> Hello            sent by the command's own process before exec, so that
 //                              SCM_CREDENTIALS carries the command's host pid
@@ -102,14 +102,13 @@ enum class Step : uint32_t {
     filter,
     exec,
     exec_interpreter,  // the file exists and execve says ENOENT: its interpreter is missing
-    died,              // a signal ended the child before exec; `error` is the signal's number
     count
 };
 // clang-format off
 inline constexpr const char* step_names[] = {
     "none", "receive", "workspace", "workspace_identity", "cwd", "clone", "session", "parent_death",
     "keyring", "limits", "stdio", "no_new_privs", "close_descriptors", "hello", "signals", "filter",
-    "exec", "exec_interpreter", "died"};
+    "exec", "exec_interpreter"};
 // clang-format on
 static_assert(sizeof(step_names) / sizeof(step_names[0]) == static_cast<size_t>(Step::count));
 

@@ -162,7 +162,7 @@ bool Supervisor::obey() {
 bool Supervisor::start(uint32_t body_bytes, const ReceivedFds& stdio) {
     ReceivedCommand command;
     LaunchResult result = {{init_wire::Step::receive, EBADMSG}, 0};
-    if (receive_command(control_, body_bytes, command) && stdio.count() == 3) {
+    if (receive_command(control_, body_bytes, command) && stdio.is_exactly(3)) {
         result = launch(command, stdio, control_);
     }
     if (result.failed.step != init_wire::Step::none) {

@@ -23,7 +23,7 @@ bool receive_header(int control, init_wire::Header& header, ReceivedFds& fds) {
     if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
         fds.take(CMSG_DATA(item), (item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     }
-    if (message.msg_flags & MSG_CTRUNC) return false;
+    if (message.msg_flags & MSG_CTRUNC) fds.mark_incomplete();
     const size_t have = static_cast<size_t>(got);
     return receive_exactly(control, reinterpret_cast<char*>(&header) + have, sizeof header - have);
 }

@@ -45,12 +45,15 @@ public:
         count_ = count <= count_max ? static_cast<unsigned>(count) : count_max;
         memcpy(fds_, fds, count_ * sizeof(int));
     }
-    unsigned count() const { return count_; }
+    // Some could not be installed: the table is full.
+    void mark_incomplete() { incomplete_ = true; }
+    bool is_exactly(unsigned count) const { return !incomplete_ && count_ == count; }
     int operator[](unsigned index) const { return fds_[index]; }
 
 private:
     int fds_[count_max];
     unsigned count_ = 0;
+    bool incomplete_ = false;
 };
 
 // Both are false when the daemon is gone or the message is cut off.

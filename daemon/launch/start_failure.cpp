@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/launch/start_failure.hpp"
 
-#include <array>
 #include <cerrno>
 
 #include "daemon/os/syscalls.hpp"
@@ -11,12 +10,6 @@ namespace mechad {
 namespace {
 
 using init_wire::Step;
-
-// In the order of init_wire::Step.
-constexpr std::array step_names = {
-    "none",   "receive",      "workspace", "workspace_identity", "cwd",     "clone",
-    "session", "parent_death", "keyring",   "limits",             "stdio",   "no_new_privs",
-    "filter", "signals",      "close_descriptors", "hello",      "exec",    "exec_interpreter"};
 
 Error exec_failure(int error, const std::string& program, const std::string& text) {
     switch (error) {
@@ -40,8 +33,7 @@ Error exec_failure(int error, const std::string& program, const std::string& tex
 }  // namespace
 
 std::string_view to_string(Step step) {
-    const auto index = static_cast<std::size_t>(step);
-    return index < step_names.size() ? step_names[index] : "unknown";
+    return step < Step::count ? init_wire::step_names[static_cast<std::size_t>(step)] : "unknown";
 }
 
 Error start_failure(const init_wire::Failed& failed, const Admission& admission,

@@ -2,6 +2,7 @@
 #include "daemon/os/syscalls.hpp"
 
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -148,6 +149,10 @@ Result<void> signal_pidfd(const UniqueFd& pidfd, int signal) {
         return os_error("signal a process", errno, "pidfd_send_signal");
     }
     return {};
+}
+
+bool leave_session_keyring() {
+    return ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0;
 }
 
 FileLimits raise_file_limit() {

@@ -46,6 +46,11 @@ Result<UniqueFd> open_pidfd(pid_t pid);
 // ESRCH (it ended already) is success.
 Result<void> signal_pidfd(const UniqueFd& pidfd, int signal);
 
+// Leaves the session keyring this process was born into for a new, empty one, which its children
+// inherit. False where keyrings are not to be had (ENOSYS, or an outer filter's EPERM): then
+// nothing below this process can use one either.
+bool leave_session_keyring();
+
 // Raises the soft RLIMIT_NOFILE to the hard one; returns what it was.
 struct FileLimits {
     std::uint64_t soft = 0;

@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(PlanFixture, "bwrap: the plan of a closed box is exactly this"
     CHECK(made.launcher == "/usr/bin/bwrap");
     CHECK(made.init_path == "/.mechad-init");
     CHECK(made.own_namespaces.size() == init_wire::ns_count);
-    CHECK(made.hardening == Hardening{true, true, true, true});
+    CHECK(made.hardening == Hardening{true, false, true, true});
 }
 
 TEST_CASE_FIXTURE(PlanFixture, "bwrap: an open box keeps the host's network and resolves names") {

@@ -45,14 +45,6 @@ struct stat status_of(const char* path) {
     return status;
 }
 
-// Kills the process at execve and allows everything else.
-std::vector<sock_filter> deadly_filter() {
-    return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-}
-
 }  // namespace
 
 TEST_CASE("init: without a sandbox the namespaces it reports are our own") {
@@ -229,11 +221,6 @@ TEST_CASE("init: what fails before exec is named by its step and errno") {
         spec.flags = init_wire::flag_no_new_privs;
         spec.filter = {BPF_STMT(0xffff, 0)};
         check_failure(spec, failure(Step::filter, EINVAL));
-    }
-    SUBCASE("a filter that kills the child at exec") {
-        spec.flags = init_wire::flag_no_new_privs;
-        spec.filter = deadly_filter();
-        check_failure(spec, failure(Step::died, SIGSYS));
     }
 }
 
