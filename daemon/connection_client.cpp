@@ -37,8 +37,9 @@ asio::awaitable<ClientInput> ConnectionClient::next_input() {
     if (read.end == ReadEnd::half_closed && read.line.empty()) co_return HalfClosed{};
     if (read.end == ReadEnd::closed) co_return Gone{};
 
-    auto failure = DecodeFailure(std::nullopt, Error(ErrorKind::parse_error,
-                                                     "the line is longer than 1 MiB, or unfinished"));
+    auto failure = DecodeFailure(
+        std::nullopt,
+        Error(ErrorKind::parse_error, "the line is longer than 1 MiB, or unfinished"));
     if (read.end == ReadEnd::line) {
         auto message = decode_client_message(read.line);
         if (!message) {

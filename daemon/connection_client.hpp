@@ -23,6 +23,7 @@ public:
     boost::asio::awaitable<ClientInput> next_input() override;
     boost::asio::awaitable<void> wait_gone() override { return connection_.wait_hangup(); }
     void stop_input() override { connection_.stop_watching(); }
+    bool is_gone() const override { return connection_.is_hung_up(); }
 
 private:
     // The lines of one chunk, kept to be reused. At most a third longer than a chunk.

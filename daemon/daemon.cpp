@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -72,10 +73,19 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(places.state).parent_path(), ignored);
     if (auto made = os::make_private_directory(places.state); !made) return made.error();
-
+    // Two daemons would not know of each other's runs, and what one tells of a closed run may be
+    // undone by an open run of the other.
+    auto lock = os::open_file(places.state + "/daemon.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    if (!lock) return lock.error();
+    if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
+        return Error(ErrorKind::internal, "another mechad of this user is running", {},
+                     "stop it; or give this one an $XDG_CACHE_HOME of its own, and do not share "
+                     "workspaces between the two");
+    }
 
     std::unique_ptr<Daemon> daemon(
         new Daemon(executor, host, std::move(policy), places, std::move(*init_binary)));
+    daemon->user_lock_ = std::move(*lock);
     daemon->run_services_.filter = std::move(*filter);
     daemon->server_ =
         std::make_unique<Server>(executor, std::move(listening), daemon->session_services_);
@@ -109,8 +119,8 @@ Daemon::Daemon(const asio::any_io_executor& executor, const os::HostFacts& host,
 
 asio::awaitable<void> Daemon::serve_until_stopped() {
     asio::signal_set signals(executor_, SIGTERM, SIGINT);
-    log_info("listening on " + status_facts_.socket_path + ", sandbox.kind = " +
-             std::string(run_services_.backend->name));
+    log_info("listening on " + status_facts_.socket_path +
+             ", sandbox.kind = " + std::string(run_services_.backend->name));
     if (!run_services_.backend->confined) {
         log_warning("sandbox.kind is none: commands run as this user, unconfined");
     }
@@ -140,6 +150,9 @@ asio::awaitable<void> Daemon::end_runs() {
         pause.expires_after(stop_poll);
         co_await pause.async_wait(as_values);
     }
+    // Nothing may be left of a run. Under none this frees what init has not killed yet; there is
+    // no time to wait for it any more.
+    reaper_.kill_all();
 }
 
 }  // namespace mechad

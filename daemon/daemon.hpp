@@ -36,6 +36,7 @@ private:
     boost::asio::awaitable<void> end_runs();
 
     boost::asio::any_io_executor executor_;
+    os::UniqueFd user_lock_;  // one daemon for each state directory
     os::HostFacts host_;
     std::unique_ptr<Policy> policy_;
     Reaper reaper_;

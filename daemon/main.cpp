@@ -13,6 +13,7 @@
 #include "daemon/daemon.hpp"
 #include "daemon/log.hpp"
 #include "daemon/options.hpp"
+#include "daemon/os/syscalls.hpp"
 #include "daemon/start_environment.hpp"
 
 namespace {
@@ -45,9 +46,17 @@ int run_daemon(const Options& options) {
     (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)::signal(SIGPIPE, SIG_IGN);
 
-    const os::HostFacts host = os::gather_host_facts();
+    os::HostFacts host = os::gather_host_facts();
     auto config = read_config(options, environment, host);
     if (!config) return fail(config.error(), exit_bad_config);
+    if (host.uid == 0 && config->sandbox.kind != BackendKind::none) {
+        if (auto shielded = os::shield_device_nodes(); !shielded) {
+            host.notes.push_back(
+                "a command that runs as uid 0 can change the mode of the host's "
+                "device nodes such as /dev/null: " +
+                shielded.error().message());
+        }
+    }
     const auto places = find_places(environment, host, options.socket, *config);
     if (!places) return fail(places.error(), exit_failed);
     auto policy = Policy::make(std::move(*config), host, places->own(), environment);
@@ -56,8 +65,8 @@ int run_daemon(const Options& options) {
     if (!socket) return fail(socket.error(), exit_failed);
 
     boost::asio::io_context loop(1);
-    auto daemon = Daemon::make(loop.get_executor(), host, std::move(*policy), *places,
-                               socket->release_fd());
+    auto daemon =
+        Daemon::make(loop.get_executor(), host, std::move(*policy), *places, socket->release_fd());
     if (!daemon) return fail(daemon.error(), exit_failed);
     boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(),
                           [&loop](const std::exception_ptr&) { loop.stop(); });

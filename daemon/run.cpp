@@ -25,6 +25,7 @@ Run::Run(const RunServices& services, const Admission& admission, RunClient& cli
       pumps_(services.executor) {}
 
 Run::~Run() {
+    entry_.count_output = nullptr;
     entry_.stop = nullptr;
     entry_.stop_now = nullptr;
     entry_.signal = nullptr;
@@ -54,6 +55,10 @@ asio::awaitable<Result<ExitReport>> Run::execute(const Proofs& proofs) {
 
 // From here on kill, a stopping daemon and other runs can reach this one.
 void Run::reach_from_table() {
+    entry_.count_output = [this] {
+        if (!stdout_ || !stderr_) return ActiveRun::Output{};
+        return ActiveRun::Output{stdout_->bytes(), stderr_->bytes()};
+    };
     entry_.stop = [this](EndReason reason) {
         life_.stop(reason);
         wakeup_.notify();
@@ -63,7 +68,12 @@ void Run::reach_from_table() {
         wakeup_.notify();
     };
     entry_.signal = [this](int signal) {
-        if (box_) box_->send_signal(signal);
+        // Init takes signals once there is a command; until then they are kept.
+        if (life_.is_started()) {
+            box_->send_signal(signal);
+        } else {
+            early_signals_.push_back(signal);
+        }
     };
     entry_.lower = [this](std::string_view because) {
         if (worst_.egress == Egress::chosen) return;
@@ -84,7 +94,9 @@ Result<void> Run::launch() {
 // isolates nothing gets as far as here.
 asio::awaitable<Result<void>> Run::prove_box() {
     const BoxNews& news = box_->news();
-    while (!news.ready && !news.is_lost) co_await wakeup_.wait();
+    const auto is_stopped = [this] { return life_.stop_reason().has_value(); };
+    while (!news.ready && !news.is_lost && !is_stopped()) co_await wakeup_.wait();
+    if (is_stopped()) co_return ended_before_start();
     if (!news.ready) {
         // The launcher says why before it ends.
         while (!news.is_ended) co_await wakeup_.wait();
@@ -93,9 +105,9 @@ asio::awaitable<Result<void>> Run::prove_box() {
     for (const auto ns : plan_.own_namespaces) {
         const auto inside = news.ready->namespaces[ns];
         if (inside != 0 && inside != services_.own_namespaces.namespaces[ns]) continue;
-        co_return Error(ErrorKind::sandbox_setup_failed,
-                        std::string("the box has no ") + init_wire::namespace_names[ns] +
-                            " namespace of its own")
+        co_return Error(ErrorKind::sandbox_setup_failed, std::string("the box has no ") +
+                                                             init_wire::namespace_names[ns] +
+                                                             " namespace of its own")
             .with_step("namespaces", 0);
     }
     co_return Result<void>();
@@ -109,10 +121,13 @@ Result<CommandStdio> Run::open_stdio() {
     for (const auto* pipe : {&*out, &*err}) {
         if (auto set = os::set_nonblocking(pipe->read_end.get()); !set) return set.error();
     }
-    CommandStdio stdio{.in = {}, .out = std::move(out->write_end), .err = std::move(err->write_end)};
+    CommandStdio stdio{
+        .in = {}, .out = std::move(out->write_end), .err = std::move(err->write_end)};
 
     const auto& command = admission_.command;
     if (std::holds_alternative<StdinNull>(command.stdin_spec)) {
+        // A placeholder: init opens the box's own /dev/null, since whoever holds the host's could,
+        // as root, change its mode for all.
         auto null = os::open_file("/dev/null", O_RDONLY);
         if (!null) return null.error();
         stdio.in = std::move(*null);
@@ -148,11 +163,8 @@ Result<CommandStdio> Run::open_stdio() {
 }
 
 asio::awaitable<Result<void>> Run::start_command() {
-    if (const auto reason = life_.stop_reason()) {
-        co_return Error(*reason == EndReason::daemon_stopping ? ErrorKind::shutting_down
-                                                              : ErrorKind::policy_denied,
-                        "the run was ended before its command started");
-    }
+    if (client_.is_gone()) life_.stop(EndReason::cancelled);
+    if (life_.stop_reason()) co_return ended_before_start();
     auto stdio = open_stdio();
     if (!stdio) co_return setup_failure(stdio.error().message());
     auto body = encode_command(admission_.box, admission_.command, plan_.hardening,
@@ -165,6 +177,7 @@ asio::awaitable<Result<void>> Run::start_command() {
     if (news.failed) co_return start_failure(*news.failed, admission_, *services_.backend);
     if (!news.is_started) co_return setup_failure("the box ended before the command started");
     life_.started(Clock::now());
+    for (const int signal : early_signals_) box_->send_signal(signal);
     note_news();
     co_return Result<void>();
 }
@@ -189,7 +202,8 @@ asio::awaitable<void> Run::tell_started(const Proofs& proofs) {
     entry_.egress = worst_.egress;
     entry_.pid = static_cast<pid_t>(started.pid);
     started.capabilities = worst_;
-    if (!co_await client_.started(started)) life_.stop(EndReason::cancelled);
+    const bool is_told = co_await client_.started(started);
+    if (!is_told) life_.stop(EndReason::cancelled);
 }
 
 asio::awaitable<void> Run::relay_until_end() {
@@ -200,8 +214,6 @@ asio::awaitable<void> Run::relay_until_end() {
     tasks_.start(watch_client());
 
     for (;;) {
-        entry_.stdout_bytes = stdout_->bytes();
-        entry_.stderr_bytes = stderr_->bytes();
         if (!lowered_because_.empty()) tasks_.start(tell_lowered());
         const auto step = life_.next(Clock::now());
         if (step.action == Lifecycle::Action::finish) break;
@@ -226,13 +238,10 @@ void Run::act(Lifecycle::Action action) {
             box_->send_signal(SIGTERM);
             box_->send_signal(SIGCONT);
             return;
-        case Lifecycle::Action::kill_tree:
-            return box_->kill_tree();
-        case Lifecycle::Action::kill_box:
-            return box_->kill_launcher();
+        case Lifecycle::Action::kill_tree: return box_->kill_tree();
+        case Lifecycle::Action::kill_box: return box_->kill_launcher();
         case Lifecycle::Action::wait:
-        case Lifecycle::Action::finish:
-            return;
+        case Lifecycle::Action::finish: return;
     }
 }
 
@@ -264,7 +273,8 @@ void Run::note_news() {
 asio::awaitable<void> Run::clear_after_init() {
     box_->kill_launcher();
     while (!box_->news().is_ended) co_await cleared_.wait();
-    if (co_await services_.reaper->sweep_orphans()) life_.tree_emptied();
+    const bool is_clear = co_await services_.reaper->sweep_orphans();
+    if (is_clear) life_.tree_emptied();
     life_.box_gone();
     wakeup_.notify();
 }
@@ -314,8 +324,8 @@ ExitReport Run::make_report() const {
         report.exit_signal = SIGKILL;
         report.notes.push_back("the box was killed from outside; how the command ended is unknown");
     }
-    report.reason = life_.stop_reason().value_or(
-        report.exit_signal == 0 ? EndReason::exited : EndReason::signaled);
+    report.reason = life_.stop_reason().value_or(report.exit_signal == 0 ? EndReason::exited
+                                                                         : EndReason::signaled);
     report.capabilities = worst_;
     report.tree = life_.is_tree_empty() ? TreeState::empty : TreeState::kill_pending;
     report.truncated_stdout = stdout_->is_truncated();
@@ -325,6 +335,12 @@ ExitReport Run::make_report() const {
     report.usage.wall = std::chrono::duration_cast<std::chrono::milliseconds>(life_.ended_at() -
                                                                               life_.started_at());
     return report;
+}
+
+Error Run::ended_before_start() const {
+    const bool is_stopping = life_.stop_reason() == EndReason::daemon_stopping;
+    return Error(is_stopping ? ErrorKind::shutting_down : ErrorKind::policy_denied,
+                 "the run was ended before its command started");
 }
 
 Error Run::setup_failure(std::string what) const {

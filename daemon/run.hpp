@@ -68,6 +68,7 @@ private:
     void note_news();
     void act(Lifecycle::Action action);
     void reach_from_table();
+    Error ended_before_start() const;
     Error setup_failure(std::string what) const;
 
     const RunServices& services_;
@@ -85,7 +86,8 @@ private:
     std::unique_ptr<OutputPump> stdout_;
     std::unique_ptr<OutputPump> stderr_;
     std::unique_ptr<StdinFeed> stdin_;
-    Capabilities worst_;  // over the run's life
+    std::vector<int> early_signals_;  // asked for before the command started
+    Capabilities worst_;              // over the run's life
     std::string lowered_because_;
     bool is_clearing_ = false;
     bool is_over_ = false;

@@ -29,6 +29,8 @@ public:
     // Returns when the client is gone, however much it said before; or after stop_input().
     virtual boost::asio::awaitable<void> wait_gone() = 0;
     virtual void stop_input() = 0;
+    // The client left already, as far as can be known without waiting.
+    virtual bool is_gone() const = 0;
 };
 
 }  // namespace mechad

@@ -72,6 +72,7 @@ std::vector<RunSummary> RunTable::list() const {
     const auto now = std::chrono::steady_clock::now();
     std::vector<RunSummary> summaries;
     for (const auto& [id, run] : runs_) {
+        const auto output = run->count_output ? run->count_output() : ActiveRun::Output{};
         summaries.push_back(
             {.run = id,
              .pid = run->pid,
@@ -80,8 +81,8 @@ std::vector<RunSummary> RunTable::list() const {
              .network = run->network,
              .egress = run->egress,
              .age = std::chrono::duration_cast<std::chrono::milliseconds>(now - run->started),
-             .stdout_bytes = run->stdout_bytes,
-             .stderr_bytes = run->stderr_bytes});
+             .stdout_bytes = output.stdout_bytes,
+             .stderr_bytes = output.stderr_bytes});
     }
     return summaries;
 }

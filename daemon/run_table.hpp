@@ -43,13 +43,16 @@ struct ActiveRun {
     Egress egress = Egress::chosen;
     pid_t pid = 0;  // of the command; 0 before exec
     std::chrono::steady_clock::time_point started{};
-    std::uint64_t stdout_bytes = 0;
-    std::uint64_t stderr_bytes = 0;
 
-    std::function<void(EndReason)> stop;             // TERM, grace, KILL
-    std::function<void()> stop_now;                  // at once, for a daemon in a hurry
-    std::function<void(int)> signal;                 // to the command's process group
-    std::function<void(std::string_view)> lower;     // its egress is chosen from now on
+    struct Output {
+        std::uint64_t stdout_bytes = 0;
+        std::uint64_t stderr_bytes = 0;
+    };
+    std::function<Output()> count_output;
+    std::function<void(EndReason)> stop;          // TERM, grace, KILL
+    std::function<void()> stop_now;               // at once, for a daemon in a hurry
+    std::function<void(int)> signal;              // to the command's process group
+    std::function<void(std::string_view)> lower;  // its egress is chosen from now on
 };
 
 class RunTable {

@@ -19,7 +19,7 @@ public:
     ServerSocket(ServerSocket&&) = default;
     ServerSocket& operator=(ServerSocket&&) = delete;
     ~ServerSocket() { remove(); }
-    // Takes the socket file away; a second call does nothing.
+    // Takes the socket file away if it is still ours; a second call does nothing.
     void remove();
 
     const os::UniqueFd& fd() const { return fd_; }
@@ -27,12 +27,13 @@ public:
     const std::string& path() const { return path_; }
 
 private:
-    ServerSocket(std::string path, os::UniqueFd lock, os::UniqueFd fd)
-        : path_(std::move(path)), lock_(std::move(lock)), fd_(std::move(fd)) {}
+    ServerSocket(std::string path, os::UniqueFd lock, os::UniqueFd fd, os::FileId id)
+        : path_(std::move(path)), lock_(std::move(lock)), fd_(std::move(fd)), id_(id) {}
 
     std::string path_;
     os::UniqueFd lock_;
     os::UniqueFd fd_;
+    os::FileId id_;  // of the socket file
 };
 
 class Server {

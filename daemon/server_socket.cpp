@@ -53,6 +53,12 @@ Result<void> check_place(const std::string& path) {
     return socket_error(path + " exists and is not a socket of this user");
 }
 
+os::FileId file_at(const std::string& path) {
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) return {};
+    return {found.st_dev, found.st_ino};
+}
+
 }  // namespace
 
 Result<ServerSocket> ServerSocket::bind(const std::string& path) {
@@ -82,11 +88,11 @@ Result<ServerSocket> ServerSocket::bind(const std::string& path) {
     if (::rename(fresh.c_str(), path.c_str()) != 0) {
         return os::os_error("name the socket " + path, errno, "rename");
     }
-    return ServerSocket(path, std::move(*lock), std::move(fd));
+    return ServerSocket(path, std::move(*lock), std::move(fd), file_at(path));
 }
 
 void ServerSocket::remove() {
-    if (lock_) (void)::unlink(path_.c_str());
+    if (lock_ && file_at(path_) == id_) (void)::unlink(path_.c_str());
     lock_.reset();
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 
 #include "daemon/connection_client.hpp"
@@ -17,13 +18,22 @@ namespace {
 // For the whole first line. Later lines may take as long as they like.
 constexpr std::chrono::seconds first_line_deadline{5};
 
+// What failed for want of descriptors or memory says nothing about the request.
+Error as_shortage(const Error& error) {
+    const int cause = error.os_errno();
+    if (cause != EMFILE && cause != ENFILE && cause != ENOMEM) return error;
+    return Error(ErrorKind::overloaded, error.message(), {}, "try again")
+        .with_step(error.step(), cause);
+}
+
 class Session {
 public:
     Session(const SessionServices& services, Connection& connection)
         : services_(services), connection_(connection) {}
 
     asio::awaitable<void> serve() {
-        if (!co_await is_peer_welcome()) co_return;
+        const bool is_welcome = co_await is_peer_welcome();
+        if (!is_welcome) co_return;
         auto deadline = std::chrono::steady_clock::now() + first_line_deadline;
         for (bool is_first = true;; is_first = false) {
             const auto call = co_await read_call(deadline);
@@ -31,7 +41,8 @@ public:
             if (const auto* spawn = std::get_if<SpawnParams>(&call->params)) {
                 co_return co_await answer_spawn(call->id, *spawn, is_first);
             }
-            if (!co_await answer_control(*call)) co_return;
+            const bool is_answered = co_await answer_control(*call);
+            if (!is_answered) co_return;
             deadline = Connection::Time::max();
         }
     }
@@ -40,9 +51,9 @@ private:
     asio::awaitable<bool> is_peer_welcome() {
         const uid_t uid = connection_.peer_uid();
         if (uid == ::geteuid()) co_return true;
-        co_await refuse(std::nullopt, Error(ErrorKind::policy_denied,
-                                            "this daemon serves uid " +
-                                                std::to_string(::geteuid()) + " only"));
+        co_await refuse(std::nullopt,
+                        Error(ErrorKind::policy_denied,
+                              "this daemon serves uid " + std::to_string(::geteuid()) + " only"));
         co_return false;
     }
 
@@ -50,8 +61,7 @@ private:
     asio::awaitable<std::optional<Call>> read_call(Connection::Time deadline) {
         const ReadLine read = co_await connection_.read_line(deadline);
         switch (read.end) {
-            case ReadEnd::closed:
-                co_return std::nullopt;
+            case ReadEnd::closed: co_return std::nullopt;
             case ReadEnd::half_closed:
                 if (!read.line.empty()) {
                     co_await refuse(std::nullopt, Error(ErrorKind::parse_error,
@@ -66,8 +76,7 @@ private:
                 co_await refuse(std::nullopt, Error(ErrorKind::invalid_request,
                                                     "no whole line came within 5 seconds"));
                 co_return std::nullopt;
-            case ReadEnd::line:
-                break;
+            case ReadEnd::line: break;
         }
         auto message = decode_client_message(read.line);
         if (!message) {
@@ -83,14 +92,14 @@ private:
     asio::awaitable<void> answer_spawn(const RequestId& id, const SpawnParams& params,
                                        bool is_first) {
         if (!is_first) {
-            co_return co_await refuse(
-                id, Error(ErrorKind::invalid_request, "spawn must be the first call of its connection",
-                          "method", "open a connection for each run"));
+            co_return co_await refuse(id, Error(ErrorKind::invalid_request,
+                                                "spawn must be the first call of its connection",
+                                                "method", "open a connection for each run"));
         }
         co_await services_.preflight->wait_finished();
         if (auto refusal = services_.preflight->refusal()) co_return co_await refuse(id, *refusal);
         const auto admission = services_.policy->admit(params);
-        if (!admission) co_return co_await refuse(id, admission.error());
+        if (!admission) co_return co_await refuse(id, as_shortage(admission.error()));
         const Proofs proofs = services_.preflight->proofs();
         const auto ticket = enter_table(*admission, proofs);
         if (!ticket) co_return co_await refuse(id, ticket.error());
@@ -98,7 +107,7 @@ private:
         ConnectionClient client(connection_);
         const auto report =
             co_await Run(*services_.run_services, *admission, client, **ticket).execute(proofs);
-        if (!report) co_return co_await refuse(id, report.error());
+        if (!report) co_return co_await refuse(id, as_shortage(report.error()));
         // The run stays in the table until its client has the result.
         const std::string line = encode_result(id, *report);
         (void)co_await connection_.write(line);
@@ -129,9 +138,9 @@ private:
     std::string kill(const RequestId& id, const KillParams& params) {
         ActiveRun* run = services_.runs->find(params.run);
         if (run == nullptr) {
-            return encode_error(id, Error(ErrorKind::no_such_run,
-                                          "no active run is called " + params.run, "run",
-                                          "list names the active runs"));
+            return encode_error(
+                id, Error(ErrorKind::no_such_run, "no active run is called " + params.run, "run",
+                          "list names the active runs"));
         }
         if (params.signal && run->signal) run->signal(*params.signal);
         if (!params.signal && run->stop) run->stop(EndReason::killed);

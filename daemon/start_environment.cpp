@@ -20,8 +20,7 @@ std::string choose_socket(const Environment& environment, const os::HostFacts& h
     const std::string named = value_of(environment, "MECHAD_SOCKET");
     if (!named.empty()) return named;
     const std::string runtime = value_of(environment, "XDG_RUNTIME_DIR");
-    const std::string base =
-        runtime.empty() ? "/run/user/" + std::to_string(host.uid) : runtime;
+    const std::string base = runtime.empty() ? "/run/user/" + std::to_string(host.uid) : runtime;
     return base + "/mechad/mechad.sock";
 }
 
@@ -48,11 +47,8 @@ std::string value_of(const Environment& environment, const std::string& name) {
 
 OwnPlaces Places::own() const {
     OwnPlaces own;
-    own.paths = {fs::path(socket).parent_path(),
-                 fs::path(init_binary).parent_path(),
-                 fs::path(program),
-                 state,
-                 config_home};
+    own.paths = {fs::path(socket).parent_path(), fs::path(init_binary).parent_path(),
+                 fs::path(program), state, config_home};
     if (!config_path.empty()) own.paths.push_back(config_path);
     return own;
 }

@@ -6,7 +6,7 @@ namespace mechad {
 namespace {
 
 std::vector<std::string> notes_for(const StatusFacts& facts) {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = facts.host->notes;
     if (!facts.backend->confined) {
         notes.push_back("nothing is confined: commands run as the user, see sandbox.kind");
     } else if (facts.host->uid == 0) {
@@ -20,19 +20,20 @@ std::vector<std::string> notes_for(const StatusFacts& facts) {
 
 }  // namespace
 
-StatusReport make_status(const StatusFacts& facts, const Policy& policy,
-                         const Preflight& preflight, const RunTable& runs) {
+StatusReport make_status(const StatusFacts& facts, const Policy& policy, const Preflight& preflight,
+                         const RunTable& runs) {
     const Config& config = policy.config();
-    const BoxTraits traits{.confined = facts.backend->confined,
-                           .network = config.sandbox.network || !facts.backend->confined,
-                           .has_extra_binds = !config.sandbox.readable.empty() ||
-                                              !config.sandbox.writable.empty()};
+    const BoxTraits traits{
+        .confined = facts.backend->confined,
+        .network = config.sandbox.network || !facts.backend->confined,
+        .has_extra_binds = !config.sandbox.readable.empty() || !config.sandbox.writable.empty()};
     const Proofs proofs = preflight.proofs();
     StatusReport status;
     status.version = MECHAD_VERSION;
     status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill"};
     status.backend = facts.backend->name;
-    if (facts.backend->kind == BackendKind::bwrap) status.backend_version = facts.host->bwrap_version;
+    if (facts.backend->kind == BackendKind::bwrap)
+        status.backend_version = facts.host->bwrap_version;
     status.confined = traits.confined;
     status.network = traits.network;
     status.network_override = to_string(config.daemon.network_override);

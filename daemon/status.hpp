@@ -17,7 +17,7 @@ struct StatusFacts {
     std::string socket_path;
 };
 
-StatusReport make_status(const StatusFacts& facts, const Policy& policy,
-                         const Preflight& preflight, const RunTable& runs);
+StatusReport make_status(const StatusFacts& facts, const Policy& policy, const Preflight& preflight,
+                         const RunTable& runs);
 
 }  // namespace mechad

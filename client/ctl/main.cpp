@@ -22,16 +22,10 @@ int main(int argc, char** argv) {
     }
     const std::string socket = options->socket.empty() ? find_socket_path() : options->socket;
     switch (options->verb) {
-        case Verb::help:
-            std::cout << usage_text;
-            return 0;
-        case Verb::version:
-            std::cout << "mechad-ctl " << MECHAD_VERSION << "\n";
-            return 0;
-        case Verb::run:
-            return run(socket, options->spawn);
-        case Verb::status:
-            return status(socket, options->json);
+        case Verb::help: std::cout << usage_text; return 0;
+        case Verb::version: std::cout << "mechad-ctl " << MECHAD_VERSION << "\n"; return 0;
+        case Verb::run: return run(socket, options->spawn);
+        case Verb::status: return status(socket, options->json);
     }
     return exit_refused;
 }

@@ -75,10 +75,9 @@ private:
         // Input is read only when the last was sent: what does not fit waits where it is.
         const bool wants_input = outbox_.empty() && !is_stdin_over_ && is_started_;
         std::array<pollfd, 3> fds = {
-            pollfd{socket_.get(),
-                   static_cast<short>(outbox_.empty() ? POLLIN : (POLLIN | POLLOUT)), 0},
-            pollfd{signals_.get(), POLLIN, 0},
-            pollfd{wants_input ? STDIN_FILENO : -1, POLLIN, 0}};
+            pollfd{socket_.get(), static_cast<short>(outbox_.empty() ? POLLIN : (POLLIN | POLLOUT)),
+                   0},
+            pollfd{signals_.get(), POLLIN, 0}, pollfd{wants_input ? STDIN_FILENO : -1, POLLIN, 0}};
         if (::poll(fds.data(), fds.size(), -1) < 0) return;
         if ((fds[0].revents & POLLOUT) != 0) send_some();
         if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive_some();

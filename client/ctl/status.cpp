@@ -29,24 +29,18 @@ Result<JsonValue> ask_status(const std::string& socket_path) {
 
 const char* word_for(PreflightState state) {
     switch (state) {
-        case PreflightState::running:
-            return "preflight is running";
-        case PreflightState::passed:
-            return "proved";
-        case PreflightState::failed:
-            return "REFUSING every run";
+        case PreflightState::running: return "preflight is running";
+        case PreflightState::passed: return "proved";
+        case PreflightState::failed: return "REFUSING every run";
     }
     return "unknown";
 }
 
 const char* word_for(ProbeVerdict verdict) {
     switch (verdict) {
-        case ProbeVerdict::proved:
-            return "proved";
-        case ProbeVerdict::leak:
-            return "LEAK";
-        case ProbeVerdict::broken:
-            return "broken";
+        case ProbeVerdict::proved: return "proved";
+        case ProbeVerdict::leak: return "LEAK";
+        case ProbeVerdict::broken: return "broken";
     }
     return "unknown";
 }

@@ -50,7 +50,7 @@ void add_kernel_and_scratch(Options& options, std::uint64_t tmp_bytes) {
     options.add("--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm",
                 "--remount-ro", "/dev");
     options.add("--perms", "1777", "--size", size, "--tmpfs", "/tmp");
-    options.add("--dir", "/var", "--symlink", "../tmp", "/var/tmp");
+    options.add("--perms", "1777", "--size", size, "--tmpfs", "/var/tmp");
 }
 
 void add_identity(Options& options) {
@@ -66,8 +66,8 @@ std::string home_for_passwd(const std::string& workspace) {
 std::string make_passwd(const Box& box, const os::HostFacts& host) {
     std::string text;
     if (host.uid != 0) text += "root:x:0:0:root:/root:/usr/sbin/nologin\n";
-    text += host.user + ":x:" + std::to_string(host.uid) + ":" + std::to_string(host.gid) + "::" +
-            home_for_passwd(box.workspace().path) + ":/bin/bash\n";
+    text += host.user + ":x:" + std::to_string(host.uid) + ":" + std::to_string(host.gid) +
+            "::" + home_for_passwd(box.workspace().path) + ":/bin/bash\n";
     text += "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
     return text;
 }

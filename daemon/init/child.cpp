@@ -63,11 +63,10 @@ int set_limits(const ReceivedCommand& command) {
 }
 
 // The sources are never 0, 1 or 2: init keeps those occupied.
-int set_stdio(const ReceivedFds& stdio) {
-    for (unsigned i = 0; i < 3; ++i) {
-        if (dup2(stdio[i], static_cast<int>(i)) < 0) return -1;
-    }
-    return 0;
+int set_stdio(const ReceivedCommand& command, const ReceivedFds& stdio) {
+    int in = stdio[0];
+    if (command.has(init_wire::flag_null_stdin)) in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return in < 0 || dup2(in, 0) < 0 || dup2(stdio[1], 1) < 0 || dup2(stdio[2], 2) < 0 ? -1 : 0;
 }
 
 // The control socket closes with the rest, and only at exec: Hello still needs it.
@@ -104,7 +103,7 @@ bool confine(Launch& launch) {
            passed(launch, Step::keyring, keyring ? join_new_keyring() : 0) &&
            passed(launch, Step::limits, set_limits(command)) &&
            passed(launch, Step::cwd, fchdir(launch.cwd)) &&
-           passed(launch, Step::stdio, set_stdio(launch.stdio)) &&
+           passed(launch, Step::stdio, set_stdio(command, launch.stdio)) &&
            passed(launch, Step::no_new_privs,
                   no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0) &&
            passed(launch, Step::close_descriptors, mark_close_on_exec()) &&

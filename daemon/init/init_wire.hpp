@@ -61,7 +61,8 @@ enum Flag : uint32_t {
     flag_new_keyring = 1u << 1,  // join a new, empty session keyring
     flag_core_zero = 1u << 2,    // RLIMIT_CORE = 0, hard
     flag_check_workspace = 1u << 3,
-    flags_known = (1u << 4) - 1,  // any other bit makes a Command malformed
+    flag_null_stdin = 1u << 4,  // stdin is the box's own /dev/null; the first descriptor is unused
+    flags_known = (1u << 5) - 1,  // any other bit makes a Command malformed
 };
 
 // Followed by, in this order and without padding: workspace\0 cwd\0 argv[0]\0 … env[0]\0 …

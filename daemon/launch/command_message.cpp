@@ -12,8 +12,9 @@ void append_string(std::string& body, const std::string& text) {
     body.push_back('\0');
 }
 
-std::uint32_t flags_of(const Hardening& hardening) {
+std::uint32_t flags_of(const Command& command, const Hardening& hardening) {
     std::uint32_t flags = init_wire::flag_check_workspace;
+    if (std::holds_alternative<StdinNull>(command.stdin_spec)) flags |= init_wire::flag_null_stdin;
     if (hardening.no_new_privs) flags |= init_wire::flag_no_new_privs;
     if (hardening.new_keyring) flags |= init_wire::flag_new_keyring;
     if (hardening.core_zero) flags |= init_wire::flag_core_zero;
@@ -25,7 +26,7 @@ std::uint32_t flags_of(const Hardening& hardening) {
 std::string encode_command(const Box& box, const Command& command, const Hardening& hardening,
                            std::span<const sock_filter> filter, const os::FileLimits& limits) {
     init_wire::Command head{};
-    head.flags = flags_of(hardening);
+    head.flags = flags_of(command, hardening);
     head.argc = static_cast<std::uint32_t>(command.argv.size());
     head.envc = static_cast<std::uint32_t>(command.env.size());
     head.workspace_dev = box.workspace().id.dev;

@@ -104,16 +104,11 @@ public:
 
     int operator()(const FdRef& ref) const {
         switch (ref.role) {
-            case FdRole::init_binary:
-                return init_binary_;
-            case FdRole::workspace:
-                return box_.workspace().fd.get();
-            case FdRole::extra_bind:
-                return box_.extra_binds()[ref.index].place.fd.get();
-            case FdRole::passwd_file:
-                return files_.passwd.get();
-            case FdRole::group_file:
-                return files_.group.get();
+            case FdRole::init_binary: return init_binary_;
+            case FdRole::workspace: return box_.workspace().fd.get();
+            case FdRole::extra_bind: return box_.extra_binds()[ref.index].place.fd.get();
+            case FdRole::passwd_file: return files_.passwd.get();
+            case FdRole::group_file: return files_.group.get();
         }
         return -1;
     }
@@ -193,14 +188,17 @@ Result<std::unique_ptr<LiveBox>> Launcher::launch(const Box& box, const BoxPlan&
         fds.kept.push_back(files.options.get());
 
         program = plan.launcher;
-        argv = {plan.launcher, "--args", std::to_string(files.options.get()), "--",
-                plan.init_path, "fd", init_number};
+        argv = {plan.launcher, "--args",       std::to_string(files.options.get()),
+                "--",          plan.init_path, "fd",
+                init_number};
     }
 
     auto pid = spawn(program, argv, fds);
     if (!pid) return pid.error();
+    auto child = reaper_.adopt(*pid);
+    if (!child) return as_setup_failure(child.error());
     return std::make_unique<LiveBox>(executor_, std::move(our_end), std::move(diagnostics.read_end),
-                                     reaper_.adopt(*pid), reaper_, std::move(on_news));
+                                     std::move(*child), reaper_, std::move(on_news));
 }
 
 }  // namespace mechad

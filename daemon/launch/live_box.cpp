@@ -75,9 +75,7 @@ bool note_message(BoxNews& news, Type type, std::string_view body, pid_t sender)
             news.ready = body_as<init_wire::Ready>(body);
             news.init_pid = sender;
             return news.ready.has_value();
-        case Type::hello:
-            news.command_pid = sender;
-            return body.empty();
+        case Type::hello: news.command_pid = sender; return body.empty();
         case Type::started:
             news.is_started = true;
             return body.size() == sizeof(init_wire::Started);
@@ -87,11 +85,8 @@ bool note_message(BoxNews& news, Type type, std::string_view body, pid_t sender)
         case Type::exited:
             news.exited = body_as<init_wire::Exited>(body);
             return news.exited.has_value();
-        case Type::empty:
-            news.is_empty = true;
-            return body.empty();
-        default:
-            return false;
+        case Type::empty: news.is_empty = true; return body.empty();
+        default: return false;
     }
 }
 
@@ -207,6 +202,8 @@ LiveBox::~LiveBox() {
     state_->setup_timer.cancel();
     boost::system::error_code ignored;
     state_->socket.close(ignored);
+    // Init hears of it by its socket. A launcher that never came as far holds nothing but itself.
+    if (!state_->news.ready) kill_launcher();
     reaper_.abandon(state_->child);
 }
 

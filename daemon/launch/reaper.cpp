@@ -21,10 +21,10 @@ constexpr std::chrono::seconds abandon_deadline{5};
 constexpr std::chrono::seconds sweep_deadline{5};
 
 // Direct children of this (single) thread. Needs CONFIG_PROC_CHILDREN (proc(5), Linux 3.5).
-std::vector<pid_t> direct_children() {
+Result<std::vector<pid_t>> direct_children() {
     std::vector<pid_t> pids;
     const auto text = os::read_file("/proc/thread-self/children", std::size_t{1} << 20);
-    if (!text) return pids;
+    if (!text) return text.error();
     std::istringstream words(*text);
     for (pid_t pid = 0; words >> pid;) pids.push_back(pid);
     return pids;
@@ -38,12 +38,17 @@ Reaper::Reaper(const boost::asio::any_io_executor& executor)
     wait_for_signal();
 }
 
-std::shared_ptr<Child> Reaper::adopt(pid_t pid) {
-    auto child = std::make_shared<Child>();
-    child->pid = pid;
+Result<std::shared_ptr<Child>> Reaper::adopt(pid_t pid) {
     // Our own unreaped child: the number cannot have been reused.
     auto pidfd = os::open_pidfd(pid);
-    if (pidfd) child->pidfd = std::move(*pidfd);
+    if (!pidfd) {
+        (void)::kill(pid, SIGKILL);
+        (void)::waitpid(pid, nullptr, 0);
+        return pidfd.error();
+    }
+    auto child = std::make_shared<Child>();
+    child->pid = pid;
+    child->pidfd = std::move(*pidfd);
     children_.emplace(pid, child);
     return child;
 }
@@ -80,13 +85,19 @@ void Reaper::reap_ended() {
     }
 }
 
+void Reaper::kill_all() {
+    for (const auto& [pid, child] : children_) (void)os::signal_pidfd(child->pidfd, SIGKILL);
+}
+
 boost::asio::awaitable<bool> Reaper::sweep_orphans() {
     const auto deadline = std::chrono::steady_clock::now() + sweep_deadline;
     boost::asio::steady_timer pause(executor_);
     bool was_clear = false;
     for (;;) {
-        bool is_any_left = false;
-        for (const pid_t pid : direct_children()) {
+        const auto found = direct_children();
+        bool is_any_left = !found;  // what cannot be looked at is not empty
+        const std::vector<pid_t> pids = found ? *found : std::vector<pid_t>{};
+        for (const pid_t pid : pids) {
             if (children_.contains(pid)) continue;
             // A direct child that nobody reaped: its number is still its own.
             (void)::kill(pid, SIGKILL);

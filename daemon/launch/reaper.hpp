@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "daemon/os/unique_fd.hpp"
+#include "proto/result.hpp"
 
 namespace mechad {
 
@@ -30,11 +31,15 @@ public:
     // Makes this process a child subreaper. Construct one, before the first child.
     explicit Reaper(const boost::asio::any_io_executor& executor);
 
-    // `pid` was just started by this thread and has not been waited for.
-    std::shared_ptr<Child> adopt(pid_t pid);
+    // `pid` was just started by this thread and has not been waited for. A child that cannot be
+    // held by a pidfd is killed and reaped at once.
+    Result<std::shared_ptr<Child>> adopt(pid_t pid);
 
     // The box is of no more interest: KILL it if it has not ended within the deadline.
     void abandon(const std::shared_ptr<Child>& child);
+
+    // For the end of the daemon: KILL to every child that is still there.
+    void kill_all();
 
     // Kills and reaps children that nobody adopted: what a killed init left behind. True when
     // none is left; false when some outlived the deadline (they stay for the next call).

@@ -59,12 +59,11 @@ Error start_failure(const init_wire::Failed& failed, const Admission& admission,
                                    "followed): " +
                                        text,
                                    "cwd"));
-        case Step::exec:
-            return with_step(exec_failure(failed.error, program, text));
+        case Step::exec: return with_step(exec_failure(failed.error, program, text));
         case Step::exec_interpreter:
-            return with_step(Error(ErrorKind::exec_not_found,
-                                   "the interpreter that " + program +
-                                       " names does not exist inside the box"));
+            return with_step(
+                Error(ErrorKind::exec_not_found,
+                      "the interpreter that " + program + " names does not exist inside the box"));
         default:
             return with_step(Error(ErrorKind::sandbox_setup_failed,
                                    std::string(backend.name) + ": the step " +

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array system_paths = {"/usr",   "/etc",   "/opt",   "/bin",   "/sbin",
-                                     "/lib",   "/lib32", "/lib64", "/libx32"};
+constexpr std::array system_paths = {"/usr", "/etc",   "/opt",   "/bin",   "/sbin",
+                                     "/lib", "/lib32", "/lib64", "/libx32"};
 
 // Never searched by PATH: whoever sets the daemon's environment would choose the launcher.
 constexpr std::array bwrap_paths = {"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap",
@@ -95,8 +95,8 @@ std::string first_line_of(const std::string& path, const char* argument) {
                                  nullptr};
     std::array<char*, 1> no_environment{nullptr};
     pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(),
-                                    no_environment.data());
+    const int error =
+        ::posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(), no_environment.data());
     (void)::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return {};
     pipe->write_end.reset();

@@ -39,9 +39,10 @@ struct HostFacts {
     // The regular file behind /etc/resolv.conf when it lies outside the system directories (as
     // with systemd-resolved, below /run); empty otherwise.
     std::string resolv_conf_file;
-    std::string bwrap;          // absolute path of a launcher that passed the checks, or empty
-    std::string bwrap_version;  // as it prints it
-    std::string bwrap_problem;  // why `bwrap` is empty
+    std::string bwrap;               // absolute path of a launcher that passed the checks, or empty
+    std::string bwrap_version;       // as it prints it
+    std::string bwrap_problem;       // why `bwrap` is empty
+    std::vector<std::string> notes;  // for status: what this machine does not let mechad do
 };
 
 HostFacts gather_host_facts();

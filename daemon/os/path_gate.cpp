@@ -59,7 +59,9 @@ Error open_failure(const std::string& path, int error) {
                            "cannot be opened safely: this kernel, or the container that mechad "
                            "runs in, does not allow openat2(2)",
                            "use Linux 5.6 or later, and a container runtime that allows openat2");
-        default: return refusal(path, "cannot be opened: " + errno_text(error) + " (openat2)");
+        default:
+            return refusal(path, "cannot be opened: " + errno_text(error) + " (openat2)")
+                .with_step("openat2", error);
     }
 }
 

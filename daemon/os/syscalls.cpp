@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -112,12 +114,12 @@ Result<void> make_private_directory(const std::string& path) {
         return Error(ErrorKind::internal, path + " is not a directory (a link is not followed)");
     }
     if (found.st_uid != ::geteuid()) {
-        return Error(ErrorKind::internal,
-                     path + " belongs to uid " + std::to_string(found.st_uid) + ", not to this user");
+        return Error(ErrorKind::internal, path + " belongs to uid " + std::to_string(found.st_uid) +
+                                              ", not to this user");
     }
     if ((found.st_mode & 077) != 0) {
-        return Error(ErrorKind::internal, path + " is open to other users; it must have mode 0700", {},
-                     "chmod 700 " + path);
+        return Error(ErrorKind::internal, path + " is open to other users; it must have mode 0700",
+                     {}, "chmod 700 " + path);
     }
     return {};
 }
@@ -147,6 +149,22 @@ Result<UniqueFd> open_pidfd(pid_t pid) {
 Result<void> signal_pidfd(const UniqueFd& pidfd, int signal) {
     if (::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) != 0 && errno != ESRCH) {
         return os_error("signal a process", errno, "pidfd_send_signal");
+    }
+    return {};
+}
+
+Result<void> shield_device_nodes() {
+    if (::unshare(CLONE_NEWNS) != 0) return os_error("shield device nodes", errno, "unshare");
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+        return os_error("shield device nodes", errno, "mount");
+    }
+    for (const char* node :
+         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
+        if (::mount(node, node, nullptr, MS_BIND, nullptr) != 0 ||
+            ::mount(nullptr, node, nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID,
+                    nullptr) != 0) {
+            return os_error(std::string("shield ") + node, errno, "mount");
+        }
     }
     return {};
 }

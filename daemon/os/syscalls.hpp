@@ -46,6 +46,12 @@ Result<UniqueFd> open_pidfd(pid_t pid);
 // ESRCH (it ended already) is success.
 Result<void> signal_pidfd(const UniqueFd& pidfd, int signal);
 
+// For uid 0, which owns the device nodes that boxes get and could change their mode for the whole
+// machine: gives this process a mount namespace of its own (later mounts of the host still arrive)
+// in which they are read-only mounts. That leaves reading and writing a device alone. Needs
+// CAP_SYS_ADMIN; call it before anything holds /proc/self/mountinfo open.
+Result<void> shield_device_nodes();
+
 // Leaves the session keyring this process was born into for a new, empty one, which its children
 // inherit. False where keyrings are not to be had (ENOSYS, or an outer filter's EPERM): then
 // nothing below this process can use one either.

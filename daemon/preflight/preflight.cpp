@@ -5,10 +5,10 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -63,14 +63,13 @@ asio::awaitable<void> Preflight::wait_finished() {
 }
 
 asio::awaitable<void> Preflight::execute() {
-    const bool lacks_launcher = services_.backend == &bwrap_backend && services_.host->bwrap.empty();
-    const auto result =
-        lacks_launcher
-            ? Result<void>(Error(ErrorKind::preflight_failed, services_.host->bwrap_problem))
-            : co_await probe_all();
-    if (!result) {
+    const bool lacks_launcher =
+        services_.backend == &bwrap_backend && services_.host->bwrap.empty();
+    Result<void> probed = Error(ErrorKind::preflight_failed, services_.host->bwrap_problem);
+    if (!lacks_launcher) probed = co_await probe_all();
+    if (!probed) {
         report_.probes.push_back(
-            report_of("setup", ProbeVerdict::broken, result.error().message()));
+            report_of("setup", ProbeVerdict::broken, probed.error().message()));
     }
     conclude();
     finished_.cancel();
@@ -115,8 +114,8 @@ asio::awaitable<void> Preflight::probe_box(const ProbeTargets& targets, NetworkP
                       ProbeVerdict::broken, error.message()));
         co_return;
     }
-    for (auto& verdict : judge(*answers, targets, network, services_.backend->confined, *tcp_heard,
-                               *unix_heard)) {
+    for (auto& verdict :
+         judge(*answers, targets, network, services_.backend->confined, *tcp_heard, *unix_heard)) {
         report_.probes.push_back(std::move(verdict));
     }
 }
@@ -155,10 +154,10 @@ void Preflight::conclude() {
 
 std::optional<Error> Preflight::refusal() const {
     if (report_.state == PreflightState::passed) return std::nullopt;
-    return Error(ErrorKind::preflight_failed,
-                 "sandbox preflight failed, refusing to run anything unconfined (" +
-                     report_.reason + ")",
-                 {}, report_.remedy);
+    return Error(
+        ErrorKind::preflight_failed,
+        "sandbox preflight failed, refusing to run anything unconfined (" + report_.reason + ")",
+        {}, report_.remedy);
 }
 
 Proofs Preflight::proofs() const {

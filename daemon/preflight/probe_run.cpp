@@ -39,6 +39,8 @@ public:
         gone_over_.notify();
     }
 
+    bool is_gone() const override { return false; }
+
     ProbeAnswers answers() const {
         ProbeAnswers answers;
         std::istringstream lines(text_);
@@ -104,8 +106,7 @@ bool has_bytes(const std::string& answer, const std::string& bytes) {
 }  // namespace
 
 asio::awaitable<Result<ProbeAnswers>> run_probe(const RunServices& services, Policy& policy,
-                                                const ProbeTargets& targets,
-                                                NetworkProbe network) {
+                                                const ProbeTargets& targets, NetworkProbe network) {
     const auto admission = policy.admit_probe(probe_request(targets, network));
     if (!admission) co_return admission.error();
     ActiveRun entry;
@@ -128,15 +129,15 @@ std::vector<ProbeReport> judge(const ProbeAnswers& answers, const ProbeTargets& 
     const std::string suffix = network == NetworkProbe::closed ? "_closed" : "_open";
     const std::string nonce = answer_to(answers, nonce_check(targets));
     std::vector<ProbeReport> reports;
-    reports.push_back(
-        judge_control("workspace_nonce" + suffix, nonce, has_bytes(nonce, targets.scratch->nonce())));
+    reports.push_back(judge_control("workspace_nonce" + suffix, nonce,
+                                    has_bytes(nonce, targets.scratch->nonce())));
     if (!is_confined) return reports;
 
     if (!targets.scratch->canary_path().empty()) {
         const std::string canary = answer_to(answers, canary_check(targets));
-        reports.push_back(judge_denial("home_canary" + suffix, canary,
-                                       is_ok(canary) ||
-                                           has_bytes(canary, targets.scratch->canary())));
+        reports.push_back(
+            judge_denial("home_canary" + suffix, canary,
+                         is_ok(canary) || has_bytes(canary, targets.scratch->canary())));
     }
     const std::string tcp = answer_to(answers, tcp_check(targets));
     reports.push_back(network == NetworkProbe::closed

@@ -78,9 +78,8 @@ asio::awaitable<ReadLine> Connection::read_line(Time until) {
 
         const std::size_t had = inbox_.size();
         inbox_.resize(had + read_bytes);
-        const auto [error, got] =
-            co_await socket_.async_read_some(asio::buffer(inbox_.data() + had, read_bytes),
-                                             as_values);
+        const auto [error, got] = co_await socket_.async_read_some(
+            asio::buffer(inbox_.data() + had, read_bytes), as_values);
         inbox_.resize(had + got);
         if (!error) continue;
         if (deadline.is_over()) co_return ReadLine{ReadEnd::timed_out, {}};
@@ -93,10 +92,13 @@ asio::awaitable<ReadLine> Connection::read_line(Time until) {
 
 asio::awaitable<bool> Connection::write(std::string_view lines) {
     while (is_writing_) co_await write_turn_.async_wait(as_values);
+    // Asio 1.81 does not try a send after one that failed: it would wait for ever.
+    if (is_broken_) co_return false;
     is_writing_ = true;
     const auto [error, written] =
         co_await asio::async_write(socket_, asio::buffer(lines.data(), lines.size()), as_values);
     is_writing_ = false;
+    is_broken_ = is_broken_ || error;
     write_turn_.cancel_one();
     co_return !error;
 }

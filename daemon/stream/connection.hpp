@@ -57,6 +57,7 @@ private:
     std::size_t scanned_ = 0;  // of inbox_, without an LF
     bool is_watching_ = true;
     bool is_writing_ = false;
+    bool is_broken_ = false;  // a write failed
     boost::asio::steady_timer write_turn_;
 };
 

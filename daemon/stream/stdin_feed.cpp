@@ -39,15 +39,14 @@ asio::awaitable<void> StdinFeed::carry() {
             co_await filled_.wait();
             continue;
         }
-        const ssize_t wrote = ::write(pipe_.native_handle(), backlog_.data() + written_,
-                                      backlog_.size() - written_);
+        const ssize_t wrote =
+            ::write(pipe_.native_handle(), backlog_.data() + written_, backlog_.size() - written_);
         if (wrote > 0) {
             written_ += static_cast<std::size_t>(wrote);
             if (written_ >= backlog_bytes_max) backlog_.erase(0, std::exchange(written_, 0));
             drained_.notify();
         } else if (errno == EAGAIN || errno == EINTR) {
-            co_await pipe_.async_wait(Descriptor::wait_write,
-                                      asio::as_tuple(asio::use_awaitable));
+            co_await pipe_.async_wait(Descriptor::wait_write, asio::as_tuple(asio::use_awaitable));
         } else {
             break;  // EPIPE: the command closed its stdin
         }

@@ -18,7 +18,7 @@ build() {
     shift
     local targets=()
     (($# == 0)) || targets=(--target "$@")
-    (cd "$root" && cmake --preset "$preset" -B "$build_root/$preset" --log-level=WARNING) &&
+    (cd "$root" && cmake --preset "$preset" -B "$build_root/$preset" >/dev/null) &&
         cmake --build "$build_root/$preset" --parallel "$(nproc)" "${targets[@]}"
 }
 

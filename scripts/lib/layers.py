@@ -19,8 +19,8 @@ LAYERS = {
     "daemon/backend": ["proto", "daemon/os", "daemon/launch/box_plan.hpp", "daemon/policy.hpp",
                        "daemon/config.hpp"],
     "daemon/launch": ["proto", "daemon/os", "daemon/init/init_wire.hpp", "daemon/policy.hpp",
-                      "daemon/config.hpp"],
-    "daemon/stream": ["proto", "daemon/os"],
+                      "daemon/config.hpp", "daemon/backend/backend.hpp"],
+    "daemon/stream": ["proto", "daemon/os", "daemon/run_client.hpp"],
     "daemon": ["proto", "daemon"],
     "client": ["proto", "daemon/os"],
 }

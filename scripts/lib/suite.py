@@ -47,16 +47,16 @@ def count_doctest(text):
 
 
 def count_unittest(text):
-    ran = last_match(r"^Ran (\d+) tests? in ", text)
-    verdict = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.MULTILINE)
-    if not ran or not verdict:
-        return 0, 0, 0
-    parts = dict(re.findall(r"([a-z ]+)=(\d+)", verdict[-1]))
-    parts = {name.strip(): int(number) for name, number in parts.items()}
+    """Sums over the files of integration.py, each with a summary of its own."""
+    ran = sum(map(int, re.findall(r"^Ran (\d+) tests? in ", text, re.MULTILINE)))
+    failed = skipped = 0
+    for verdict in re.findall(r"^(?:OK|FAILED) \((.*)\)$", text, re.MULTILINE):
+        parts = {name.strip(): int(number)
+                 for name, number in re.findall(r"([a-z ]+)=(\d+)", verdict)}
+        failed += sum(parts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+        skipped += parts.get("skipped", 0)
     # A class that cannot be set up is an error and no test; subtests can fail more than once.
-    failed = sum(parts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
-    skipped = parts.get("skipped", 0)
-    passed = max(0, ran[0] - failed - skipped)
+    passed = max(0, ran - failed - skipped)
     # The reasons stand in the lines of -v.
     reasons = re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", text, re.MULTILINE)
     return passed, failed, skipped - sum(map(is_covered_elsewhere, reasons))

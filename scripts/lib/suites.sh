@@ -94,7 +94,8 @@ stage() {
         cp "$build_root/$1/bin/unit_tests" "$to/bin/" &&
         rm -rf "$work/src" && mkdir "$work/src" &&
         cp -R "$root/proto" "$root/tests" "$work/src/" &&
-        chmod -R a+rX "$to" "$work/src"
+        cp "$root/scripts/lib/integration.py" "$work/" &&
+        chmod -R a+rX "$to" "$work/src" "$work/integration.py"
 }
 
 # tests_as NAME PRESET: unit and integration tests of a staged build.
@@ -109,7 +110,7 @@ tests_as() {
     fi
     suite "unit, $preset, $name" doctest 300 "${runner[@]}" "$work/$preset/bin/unit_tests" || true
     suite "integration, $preset, $name" unittest 600 "${runner[@]}" \
-        /usr/bin/python3 -m unittest discover -v -s "$work/src/tests/integration" || true
+        /usr/bin/python3 "$work/integration.py" "$work/src/tests/integration" 3 || true
     if [[ $preset == asan ]]; then
         suite "sanitizer reports, $name" step 10 \
             "$root/scripts/lib/no_reports" "$work/tmp-$name/sanitizer" || true

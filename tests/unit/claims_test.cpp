@@ -13,7 +13,8 @@ using namespace mechad;
 
 namespace {
 
-constexpr Proofs all_proved{.home_hidden = true, .network_closed = true, .unix_sockets_denied = true};
+constexpr Proofs all_proved{
+    .home_hidden = true, .network_closed = true, .unix_sockets_denied = true};
 constexpr BoxTraits closed_box{.confined = true, .network = false, .has_extra_binds = false};
 constexpr BoxTraits open_box{.confined = true, .network = true, .has_extra_binds = false};
 
@@ -139,7 +140,8 @@ TEST_CASE_FIXTURE(JudgeFixture, "preflight: a readable canary is a leak") {
     CHECK(verdict("home_canary") == ProbeVerdict::leak);
 }
 
-TEST_CASE_FIXTURE(JudgeFixture, "preflight: a token at the listener is a leak, whatever the probe says") {
+TEST_CASE_FIXTURE(JudgeFixture,
+                  "preflight: a token at the listener is a leak, whatever the probe says") {
     CHECK(verdict("tcp_listener", NetworkProbe::closed, true) == ProbeVerdict::leak);
     CHECK(verdict("unix_listener", NetworkProbe::closed, false, true) == ProbeVerdict::leak);
 }
@@ -170,7 +172,8 @@ TEST_CASE_FIXTURE(JudgeFixture, "preflight: an open network must reach the liste
     CHECK(verdict("tcp_listener", NetworkProbe::open, true) == ProbeVerdict::proved);
 }
 
-TEST_CASE_FIXTURE(JudgeFixture, "preflight: what it planted is gone with it, and after a killed one too") {
+TEST_CASE_FIXTURE(JudgeFixture,
+                  "preflight: what it planted is gone with it, and after a killed one too") {
     const std::string canary = scratch->canary_path();
     const std::string workspace = scratch->workspace();
     REQUIRE(std::filesystem::exists(canary));

@@ -13,7 +13,10 @@ namespace {
 class PlayedRun {
 public:
     explicit PlayedRun(std::optional<Lifecycle::Span> timeout = std::nullopt)
-        : life({.kill_grace = 2000ms, .timeout = timeout, .linger = 100ms, .kill_deadline = 5000ms}) {
+        : life({.kill_grace = 2000ms,
+                .timeout = timeout,
+                .linger = 100ms,
+                .kill_deadline = 5000ms}) {
         life.started(start);
     }
     Lifecycle::Step at(Lifecycle::Span offset) { return life.next(start + offset); }

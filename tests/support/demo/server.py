@@ -6,5 +6,6 @@ import sys
 
 for count, line in enumerate(sys.stdin, start=1):
     request = json.loads(line)
-    reply = {"id": request["id"], "result": sum(request["add"]), "served": count, "pid": os.getpid()}
+    reply = {"id": request["id"], "result": sum(request["add"]), "served": count,
+             "pid": os.getpid()}
     print(json.dumps(reply), flush=True)
