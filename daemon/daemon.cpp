@@ -150,6 +150,7 @@ asio::awaitable<void> Daemon::end_runs() {
         pause.expires_after(stop_poll);
         co_await pause.async_wait(as_values);
     }
+    preflight_.remove_files();
     // Nothing may be left of a run. Under none this frees what init has not killed yet; there is
     // no time to wait for it any more.
     reaper_.kill_all();

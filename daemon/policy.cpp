@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/policy.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -94,6 +96,7 @@ Result<std::unique_ptr<Policy>> Policy::make(Config config, const os::HostFacts&
         policy->own_.forbid_tree(*clean, "mechad's own " + os::printable(*clean));
     }
     policy->choose_environment(inherited);
+    policy->show_system(host);
     if (auto opened = policy->open_entries(); !opened) return opened.error();
     return policy;
 }
@@ -105,6 +108,7 @@ Result<void> Policy::open_entries() {
     opened = open_binds(sandbox.writable, Access::read_write, "sandbox.writable");
     if (!opened) return opened;
     if (auto nesting = check_nesting(); !nesting) return nesting;
+    if (auto points = check_mount_points(); !points) return points;
 
     const std::vector<std::string>& roots = config_.daemon.workspaces;
     for (std::size_t i = 0; i < roots.size(); ++i) {
@@ -162,6 +166,30 @@ Result<void> Policy::check_nesting() const {
     return {};
 }
 
+void Policy::show_system(const os::HostFacts& host) {
+    if (config_.sandbox.kind == BackendKind::none) return;
+    for (const os::SystemEntry& entry : host.system) {
+        struct stat found {};
+        if (!entry.link_target.empty() || ::stat(entry.path.c_str(), &found) != 0) continue;
+        shown_.add(entry.path, {found.st_dev, found.st_ino}, ShownGround::Root::never_workspace);
+    }
+}
+
+// Also lets workspaces see the readable entries as shown. An entry below a writable one is not
+// mounted, so that only what is shown read-only counts.
+Result<void> Policy::check_mount_points() {
+    if (config_.sandbox.kind == BackendKind::none) return {};
+    for (const ExtraBind& bind : binds_) {
+        if (bind.access != Access::read_only || !bind.is_directory) continue;
+        shown_.add(bind.place.path, bind.place.id, ShownGround::Root::may_be_workspace);
+    }
+    for (std::size_t i = 0; i < binds_.size(); ++i) {
+        const auto clause = shown_.find_fault(binds_[i].place);
+        if (clause) return entry_error(forbidden_error(binds_[i].place, *clause), bind_keys_[i]);
+    }
+    return {};
+}
+
 void Policy::choose_environment(const Environment& inherited) {
     for (const char* const name : inherited_names) {
         const auto found = inherited.find(name);
@@ -196,6 +224,8 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) 
     if (!network) return network.error();
     auto workspace = admit_workspace(request.workspace, origin);
     if (!workspace) return workspace.error();
+    auto inside = mounts_.path_inside(workspace->path);
+    if (!inside) return inside.error();
     auto cwd = cwd_of(request.cwd, workspace->path);
     if (!cwd) return cwd.error();
     auto env = env_of(request, environment_for(*workspace));
@@ -218,6 +248,7 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) 
                             .extra_binds = &binds_,
                             .network = *network,
                             .tmp_bytes = config_.sandbox.tmp_mb << 20,
+                            .workspace_inside = *std::move(inside),
                         });
     return Admission{std::move(box), std::move(command)};
 }
@@ -250,6 +281,9 @@ Result<void> Policy::check_workspace(const Directory& workspace, Origin origin) 
                              os::printable(binds_[i].place.path) + ") writable",
                          {}, "use a workspace that does not hold it");
         }
+    }
+    if (const auto clause = shown_.find_fault(workspace)) {
+        return forbidden_error(workspace, *clause);
     }
     // Preflight's scratch workspace is one of mechad's own places.
     if (origin == Origin::preflight) return {};

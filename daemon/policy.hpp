@@ -18,6 +18,7 @@
 #include "daemon/os/host_facts.hpp"
 #include "daemon/os/mount_table.hpp"
 #include "daemon/os/path_gate.hpp"
+#include "daemon/shown_ground.hpp"
 #include "proto/messages.hpp"
 
 namespace mechad {
@@ -49,6 +50,7 @@ public:
         const std::vector<ExtraBind>* extra_binds = nullptr;
         bool network = false;
         std::uint64_t tmp_bytes = 0;
+        std::string workspace_inside;
     };
     Box(Key, Parts parts) : parts_(std::move(parts)) {}
 
@@ -58,6 +60,9 @@ public:
     const std::vector<ExtraBind>& extra_binds() const { return *parts_.extra_binds; }
     bool network() const { return parts_.network; }
     std::uint64_t tmp_bytes() const { return parts_.tmp_bytes; }  // of each private tmpfs
+
+    // The workspace's path as its file system knows it (os::MountTable::path_inside).
+    const std::string& workspace_inside() const { return parts_.workspace_inside; }
 
 private:
     Parts parts_;
@@ -111,6 +116,8 @@ private:
     Policy(Config config, os::MountTable mounts, ForbiddenPlaces forbidden);
 
     Result<void> open_entries();
+    void show_system(const os::HostFacts& host);
+    Result<void> check_mount_points();
     Result<void> open_binds(const std::vector<std::string>& paths, Access access,
                             std::string_view key);
     Result<void> check_nesting() const;
@@ -127,6 +134,7 @@ private:
     os::MountTable mounts_;
     ForbiddenPlaces forbidden_;
     ForbiddenPlaces own_;
+    ShownGround shown_;                   // empty where nothing is mounted
     std::vector<ExtraBind> binds_;        // in the order of Box::extra_binds()
     std::vector<std::string> bind_keys_;  // "sandbox.readable[0]", parallel to binds_
     std::vector<os::Place> workspaces_;

@@ -13,12 +13,21 @@ bool holds(const std::vector<os::FileId>& ids, const os::FileId& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+bool is_beneath(const std::string& path, const std::string& directory) {
+    if (directory.empty()) return false;
+    return path == directory || path.starts_with(directory == "/" ? directory : directory + "/");
+}
+
 }  // namespace
 
 bool is_overlapping(const Footprint& open, const Footprint& closed, const SharedGround& ground) {
     if (ground.has_writable) return true;
     // Either workspace may hold the other.
     if (holds(open.lineage, closed.workspace) || holds(closed.lineage, open.workspace)) return true;
+    if (open.workspace.dev == closed.workspace.dev &&
+        (is_beneath(open.inside, closed.inside) || is_beneath(closed.inside, open.inside))) {
+        return true;
+    }
     // A workspace below something that every run can read.
     return std::any_of(closed.lineage.begin(), closed.lineage.end(),
                        [&](const os::FileId& id) { return holds(ground.readable, id); });

@@ -23,6 +23,9 @@ namespace mechad {
 struct Footprint {
     os::FileId workspace;
     std::vector<os::FileId> lineage;  // the workspace, then its ancestors
+    // The workspace within its file system: two that are reached through different mounts of one
+    // file system have no ancestor in common.
+    std::string inside;
 };
 
 struct SharedGround {

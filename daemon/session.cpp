@@ -117,8 +117,10 @@ private:
         const Directory& workspace = admission.box.workspace();
         const auto traits = traits_of(*services_.run_services->backend, admission.box);
         const bool is_closed = capabilities_for(traits, proofs).egress == Egress::none;
-        return services_.runs->enter(admission.command.label, workspace.path,
-                                     Footprint{workspace.id, workspace.lineage}, is_closed);
+        return services_.runs->enter(
+            admission.command.label, workspace.path,
+            Footprint{workspace.id, workspace.lineage, admission.box.workspace_inside()},
+            is_closed);
     }
 
     // False when the client is gone.

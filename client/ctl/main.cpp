@@ -3,11 +3,14 @@
 
 #include "client/ctl/commands.hpp"
 #include "client/socket.hpp"
+#include "daemon/os/printable.hpp"
 
 namespace mechad::ctl {
 
 void complain(const std::string& message, const std::string& hint) {
-    std::cerr << "mechad-ctl: " << message << (hint.empty() ? "" : " (" + hint + ")") << "\n";
+    // Names in it may be a command's: what would steer a terminal is escaped.
+    std::cerr << "mechad-ctl: " << os::printable(message + (hint.empty() ? "" : " (" + hint + ")"))
+              << "\n";
 }
 
 }  // namespace mechad::ctl

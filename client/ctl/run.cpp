@@ -119,8 +119,8 @@ private:
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) {
             complain(is_started_ ? "mechad went away; how the command ended is unknown"
-                                 : "mechad closed the connection without an answer. "
-                                   "Nothing was executed.",
+                                 : "mechad closed the connection without an answer; whether the "
+                                   "command ran is unknown",
                      "see mechad's log");
             code_ = exit_refused;
             return;

@@ -80,6 +80,18 @@ std::string make_group(const os::HostFacts& host) {
     return text;
 }
 
+// Inside a writable entry a place is there already, and its mount point would be made in a tree
+// that commands can change (see shown_ground.hpp).
+bool is_shown_writable(const Box& box, const Directory& place) {
+    for (const auto& bind : box.extra_binds()) {
+        const bool is_itself = &bind.place == &place;
+        if (bind.access == Access::read_write && !is_itself && os::lies_in(place, bind.place.id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 BoxPlan plan_bwrap(const Box& box, const os::HostFacts& host) {
     Options options;
     add_namespaces(options, box.network());
@@ -94,10 +106,13 @@ BoxPlan plan_bwrap(const Box& box, const os::HostFacts& host) {
     }
     const auto& binds = box.extra_binds();
     for (std::size_t i = 0; i < binds.size(); ++i) {
+        if (is_shown_writable(box, binds[i].place)) continue;
         options.add(std::string(bind_option(binds[i].access)), FdRef{FdRole::extra_bind, i},
                     binds[i].place.path);
     }
-    options.add("--bind-fd", FdRef{FdRole::workspace}, box.workspace().path);
+    if (!is_shown_writable(box, box.workspace())) {
+        options.add("--bind-fd", FdRef{FdRole::workspace}, box.workspace().path);
+    }
     options.add("--ro-bind-fd", FdRef{FdRole::init_binary}, "/.mechad-init");
     options.add("--remount-ro", "/");
 

@@ -73,10 +73,15 @@ void Reaper::wait_for_signal() {
 void Reaper::reap_ended() {
     for (;;) {
         int status = 0;
-        const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+        const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid <= 0) return;
         const auto found = children_.find(pid);
         if (found == children_.end()) continue;  // an orphan
+        if (WIFSTOPPED(status)) {
+            // A command under none can stop its init, which then never tells how the run ended.
+            (void)os::signal_pidfd(found->second->pidfd, SIGKILL);
+            continue;
+        }
         const auto child = found->second;
         children_.erase(found);
         child->is_ended = true;

@@ -34,6 +34,11 @@ std::string without_escapes(std::string_view field) {
     return text;
 }
 
+bool is_beneath(std::string_view path, std::string_view directory) {
+    if (directory == "/" || path == directory) return true;
+    return path.starts_with(directory) && path[directory.size()] == '/';
+}
+
 std::string_view field_of(std::string_view line, int index) {
     for (; index > 0; --index) {
         const std::size_t space = line.find(' ');
@@ -45,20 +50,24 @@ std::string_view field_of(std::string_view line, int index) {
 
 }  // namespace
 
-Result<std::vector<std::string>> parse_mountinfo(std::string_view text) {
-    constexpr int mount_point = 4;  // proc(5): ID, parent ID, device, root, mount point, ...
-    std::vector<std::string> points;
+Result<std::vector<Mount>> parse_mountinfo(std::string_view text) {
+    // proc(5): ID, parent ID, device, root, mount point, ...
+    constexpr int root_index = 3;
+    constexpr int point_index = 4;
+    std::vector<Mount> mounts;
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), line.size() + 1));
-        const std::string_view field = field_of(line, mount_point);
-        if (field.empty()) {
+        const std::string_view root = field_of(line, root_index);
+        const std::string_view point = field_of(line, point_index);
+        if (root.empty() || point.empty()) {
             return Error(ErrorKind::internal, "the mount table has a line of unknown form");
         }
-        points.push_back(without_escapes(field));
+        mounts.push_back({without_escapes(point), without_escapes(root)});
     }
-    std::sort(points.begin(), points.end());
-    return points;
+    std::stable_sort(mounts.begin(), mounts.end(),
+                     [](const Mount& one, const Mount& other) { return one.point < other.point; });
+    return mounts;
 }
 
 Result<MountTable> MountTable::make() {
@@ -89,9 +98,9 @@ Result<void> MountTable::read_once() {
         if (got == 0) break;
         text.append(buffer, static_cast<std::size_t>(got));
     }
-    auto points = parse_mountinfo(text);
-    if (!points) return points.error();
-    points_ = *std::move(points);
+    auto mounts = parse_mountinfo(text);
+    if (!mounts) return mounts.error();
+    mounts_ = *std::move(mounts);
     return {};
 }
 
@@ -113,9 +122,30 @@ Result<std::optional<std::string>> MountTable::find_below(std::string_view path)
     std::string prefix(path);
     if (!prefix.ends_with('/')) prefix.push_back('/');
     // "/" itself is no mount point below "/".
-    const auto found = std::upper_bound(points_.begin(), points_.end(), prefix);
-    if (found == points_.end() || !found->starts_with(prefix)) return std::optional<std::string>();
-    return std::optional<std::string>(*found);
+    const auto found = std::upper_bound(
+        mounts_.begin(), mounts_.end(), prefix,
+        [](const std::string& wanted, const Mount& mount) { return wanted < mount.point; });
+    if (found == mounts_.end() || !found->point.starts_with(prefix)) {
+        return std::optional<std::string>();
+    }
+    return std::optional<std::string>(found->point);
+}
+
+Result<std::string> MountTable::path_inside(std::string_view path) {
+    if (auto fresh = refresh(); !fresh) return fresh.error();
+    const Mount* closest = nullptr;
+    for (const Mount& mount : mounts_) {
+        const bool holds = is_beneath(path, mount.point);
+        if (holds && (closest == nullptr || mount.point.size() >= closest->point.size())) {
+            closest = &mount;
+        }
+    }
+    if (closest == nullptr) {
+        return Error(ErrorKind::internal, "no mount of the table holds " + std::string(path));
+    }
+    const std::string_view rest = closest->point == "/" ? path : path.substr(closest->point.size());
+    if (closest->root == "/") return rest.empty() ? std::string("/") : std::string(rest);
+    return rest == "/" ? closest->root : closest->root + std::string(rest);
 }
 
 }  // namespace mechad::os

@@ -78,17 +78,18 @@ asio::awaitable<void> Preflight::execute() {
 // One box per network setting, each with all its probes in one command.
 asio::awaitable<Result<void>> Preflight::probe_all() {
     Scratch::sweep(places_.state, places_.home);
-    const auto scratch = Scratch::plant(places_.state, places_.home, places_.probe_binary);
-    if (!scratch) co_return scratch.error();
+    auto planted = Scratch::plant(places_.state, places_.home, places_.probe_binary);
+    if (!planted) co_return planted.error();
+    scratch_.emplace(std::move(*planted));
 
     const std::string token = os::random_hex(16);
     TokenListener tcp(services_.executor, token);
     TokenListener unix_socket(services_.executor, token);
     auto listening = tcp.listen(loopback_endpoint());
-    if (listening) listening = unix_socket.listen(path_endpoint(scratch->socket_path()));
+    if (listening) listening = unix_socket.listen(path_endpoint(scratch_->socket_path()));
     if (listening) {
         const ProbeTargets targets{.token = token,
-                                   .scratch = &*scratch,
+                                   .scratch = &*scratch_,
                                    .tcp_port = port_of(tcp),
                                    .timeout = probe_timeout};
         const bool is_confined = services_.backend->confined;
@@ -97,6 +98,7 @@ asio::awaitable<Result<void>> Preflight::probe_all() {
     }
     co_await tcp.close();
     co_await unix_socket.close();
+    scratch_.reset();
     co_return listening;
 }
 

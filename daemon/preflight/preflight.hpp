@@ -12,6 +12,7 @@
 #include "daemon/claims.hpp"
 #include "daemon/policy.hpp"
 #include "daemon/preflight/probe_run.hpp"
+#include "daemon/preflight/scratch.hpp"
 #include "daemon/preflight/token_listener.hpp"
 #include "daemon/run.hpp"
 #include "proto/messages.hpp"
@@ -32,6 +33,9 @@ public:
     boost::asio::awaitable<void> execute();
     boost::asio::awaitable<void> wait_finished();
 
+    // For a daemon that stops before the end of it.
+    void remove_files() { scratch_.reset(); }
+
     // The error for every spawn; empty when the proof stands.
     std::optional<Error> refusal() const;
     // All false unless it passed.
@@ -48,6 +52,7 @@ private:
     Policy& policy_;
     PreflightPlaces places_;
     PreflightReport report_;
+    std::optional<Scratch> scratch_;  // while it runs
     Proofs proofs_;
     boost::asio::steady_timer finished_;
 };

@@ -144,6 +144,18 @@ TEST_CASE_FIXTURE(PlanFixture,
     CHECK(writable_at < text.find("\n--bind-fd <workspace>"));
 }
 
+TEST_CASE_FIXTURE(PlanFixture, "bwrap: nothing is mounted inside what commands can write") {
+    const std::string outer = tree.make_dir("home/proj");
+    config.sandbox.writable = {tree.make_dir("home/proj/a/b"), outer};
+    project = tree.make_dir("home/proj/sub");
+
+    const std::string text = show(plan(), project);
+
+    CHECK(text.find("\n--bind-fd <bind> " + outer + "\n") != std::string::npos);
+    CHECK(text.find(outer + "/a/b") == std::string::npos);
+    CHECK(text.find("<workspace>") == std::string::npos);
+}
+
 TEST_CASE_FIXTURE(PlanFixture, "bwrap: nothing that is promised is asked for with a -try option") {
     for (const auto& word : plan().options) {
         const auto* text = std::get_if<std::string>(&word);

@@ -208,16 +208,27 @@ TEST_CASE("path gate: the walk passes bind mounts that repeat an ancestor's iden
     CHECK(outcome == "whole");
 }
 
-TEST_CASE("mount table: mount points are read with their escapes") {
-    const auto points = parse_mountinfo(
+TEST_CASE("mount table: mounts are read with their escapes") {
+    const auto mounts = parse_mountinfo(
         "22 1 0:1 / / rw shared:1 - ext4 /dev/sda rw\n"
         "23 22 0:2 / /mnt/a\\040b\\011\\012\\134c rw,nosuid - tmpfs none rw\n"
         "24 22 0:3 /sub /a\\9\\1 rw master:2 - tmpfs none rw");
 
-    REQUIRE(points);
-    CHECK(*points == std::vector<std::string>{"/", "/a\\9\\1", "/mnt/a b\t\n\\c"});
-    CHECK_FALSE(parse_mountinfo("22 1 0:1 /\n"));
-    CHECK_FALSE(parse_mountinfo("\n"));
+    REQUIRE(mounts.has_value());
+    CHECK((*mounts ==
+           std::vector<Mount>{{"/", "/"}, {"/a\\9\\1", "/sub"}, {"/mnt/a b\t\n\\c", "/"}}));
+    CHECK_FALSE(parse_mountinfo("22 1 0:1 /\n").has_value());
+    CHECK_FALSE(parse_mountinfo("\n").has_value());
+}
+
+TEST_CASE("mount table: a path within its file system does not tell by which mount it is reached") {
+    auto table = MountTable::make();
+    REQUIRE(table);
+
+    CHECK(*table->path_inside("/proc/self/ns") == "/self/ns");
+    CHECK(*table->path_inside("/proc") == "/");
+    // A directory whose name only begins like a mount point's is not beneath it.
+    CHECK(table->path_inside("/process")->ends_with("/process"));
 }
 
 TEST_CASE("mount table: only what is strictly below a path counts, by whole names") {

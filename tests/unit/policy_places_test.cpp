@@ -331,3 +331,31 @@ TEST_CASE_FIXTURE(PolicyFixture, "policy: mechad's own files may be named by rel
 
 }  // namespace
 }  // namespace mechad
+
+TEST_CASE_FIXTURE(PolicyFixture, "policy: no workspace where a command could lead its mount away") {
+    const std::string shared = tree.make_dir("shared");
+    config.sandbox.readable = {shared};
+
+    SUBCASE("inside a readable entry that this user can change") {
+        const auto admission = admit(request_for(tree.make_dir("shared/w")));
+        REQUIRE_FALSE(admission.has_value());
+        CHECK(admission.error().kind() == ErrorKind::bad_workspace);
+        CHECK(admission.error().field() == "workspace");
+    }
+    SUBCASE("inside a system directory, below another that this user can change") {
+        host.system = {{tree.make_dir("system"), {}}};
+        CHECK_FALSE(admit(request_for(tree.make_dir("system/mine/w"))).has_value());
+        // No workspace can be the system directory, so that what is in it stays in place.
+        CHECK(admit(request_for(tree.make_dir("system/w"))).has_value());
+    }
+    SUBCASE("a writable entry inside the readable one") {
+        config.sandbox.writable = {tree.make_dir("shared/cache")};
+        const auto policy = make_policy();
+        REQUIRE_FALSE(policy.has_value());
+        CHECK(policy.error().field() == "sandbox.writable[0]");
+    }
+    SUBCASE("under none nothing is mounted") {
+        config.sandbox.kind = BackendKind::none;
+        CHECK(admit(request_for(tree.make_dir("shared/w"))).has_value());
+    }
+}

@@ -13,7 +13,7 @@ os::FileId file(ino_t inode) { return {1, inode}; }
 
 // A directory of that inode below the others, up to a common root.
 Footprint below(ino_t inode, std::vector<ino_t> ancestors) {
-    Footprint footprint{file(inode), {file(inode)}};
+    Footprint footprint{file(inode), {file(inode)}, {}};
     for (const ino_t ancestor : ancestors) footprint.lineage.push_back(file(ancestor));
     footprint.lineage.push_back(file(2));
     return footprint;
@@ -33,6 +33,21 @@ TEST_CASE("run table: two workspaces overlap when one holds the other, either wa
     CHECK(is_overlapping(outer, outer, {}));
     CHECK_FALSE(is_overlapping(outer, other, {}));
     CHECK_FALSE(is_overlapping(inner, other, {}));
+}
+
+TEST_CASE("run table: workspaces of one file system overlap whatever mounts show them") {
+    auto whole = below(10, {});
+    auto alias = below(11, {});
+    whole.inside = "/home/u/proj";
+    alias.inside = "/home/u/proj/sub";
+    CHECK(is_overlapping(whole, alias, {}));
+    CHECK(is_overlapping(alias, whole, {}));
+
+    alias.inside = "/home/u/proj2";
+    CHECK_FALSE(is_overlapping(whole, alias, {}));
+    alias.inside = "/home/u/proj/sub";
+    alias.workspace.dev = 7;
+    CHECK_FALSE(is_overlapping(whole, alias, {}));
 }
 
 TEST_CASE("run table: a workspace below what every run can read overlaps with all") {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The directories of the host that every box shows. A launcher makes the mount point of what lies
+// below one of them by name, inside the box and after all checks: if a command of another run can
+// put a link in the way, the mount point appears wherever that points, in the real home even
+// (bubblewrap before 0.12, CVE-2026-87766).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/os/path_gate.hpp"
+
+namespace mechad {
+
+class ShownGround {
+public:
+    // `path` may be a workspace itself (a `readable` entry), or never (a system directory).
+    enum class Root { may_be_workspace, never_workspace };
+    void add(std::string path, os::FileId id, Root root);
+
+    // Why nothing may be mounted at `place`, as a clause; nullopt: it lies below no shown
+    // directory, or nothing on the way to it can be replaced by this user.
+    std::optional<std::string> find_fault(const os::Place& place) const;
+
+private:
+    struct Shown {
+        std::string path;
+        os::FileId id;
+        Root root = Root::never_workspace;
+    };
+    std::vector<Shown> shown_;
+};
+
+}  // namespace mechad
