@@ -171,7 +171,7 @@ void Policy::show_system(const os::HostFacts& host) {
     for (const os::SystemEntry& entry : host.system) {
         struct stat found {};
         if (!entry.link_target.empty() || ::stat(entry.path.c_str(), &found) != 0) continue;
-        shown_.add(entry.path, {found.st_dev, found.st_ino}, ShownGround::Root::never_workspace);
+        shown_.add(entry.path, {found.st_dev, found.st_ino});
     }
 }
 
@@ -181,7 +181,7 @@ Result<void> Policy::check_mount_points() {
     if (config_.sandbox.kind == BackendKind::none) return {};
     for (const ExtraBind& bind : binds_) {
         if (bind.access != Access::read_only || !bind.is_directory) continue;
-        shown_.add(bind.place.path, bind.place.id, ShownGround::Root::may_be_workspace);
+        shown_.add(bind.place.path, bind.place.id);
     }
     for (std::size_t i = 0; i < binds_.size(); ++i) {
         const auto clause = shown_.find_fault(binds_[i].place);

@@ -65,16 +65,16 @@ Result<ServerSocket> ServerSocket::bind(const std::string& path) {
     if (path.empty() || path.front() != '/') {
         return socket_error("the socket path must be absolute: " + path);
     }
+    // Bound under another name and renamed, so that whoever finds the path can connect.
+    const std::string fresh = path + ".new";
+    const auto address = address_of(fresh);
+    if (!address) return address.error();
     const std::string directory = std::filesystem::path(path).parent_path();
     if (auto made = os::make_private_directory(directory); !made) return made.error();
     auto lock = lock_beside(path);
     if (!lock) return lock.error();
     if (auto free = check_place(path); !free) return free.error();
 
-    // Bound under another name and renamed, so that whoever finds the path can connect.
-    const std::string fresh = path + ".new";
-    const auto address = address_of(fresh);
-    if (!address) return address.error();
     os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) return os::os_error("make a socket", errno, "socket");
     (void)::unlink(fresh.c_str());  // of a daemon that died in between: we hold its lock

@@ -25,23 +25,18 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
-void ShownGround::add(std::string path, os::FileId id, Root root) {
-    shown_.push_back({std::move(path), id, root});
-}
+void ShownGround::add(std::string path, os::FileId id) { shown_.push_back({std::move(path), id}); }
 
 std::optional<std::string> ShownGround::find_fault(const os::Place& place) const {
     for (const Shown& shown : shown_) {
         if (place.id == shown.id || !os::lies_in(place, shown.id)) continue;
         std::string directory = parent_of(place.path);
-        for (std::size_t step = 1; step < place.lineage.size(); ++step) {
-            const bool is_root = place.lineage[step] == shown.id;
-            if (is_root && shown.root == Root::never_workspace) break;
+        for (std::size_t step = 1; place.lineage[step] != shown.id; ++step) {
             if (is_replaceable_in(directory)) {
                 return "it lies in " + os::printable(directory) +
                        ", which this user can change, below " + os::printable(shown.path) +
                        ", which every box shows";
             }
-            if (is_root) break;
             directory = parent_of(directory);
         }
     }

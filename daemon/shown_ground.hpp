@@ -15,9 +15,9 @@ namespace mechad {
 
 class ShownGround {
 public:
-    // `path` may be a workspace itself (a `readable` entry), or never (a system directory).
-    enum class Root { may_be_workspace, never_workspace };
-    void add(std::string path, os::FileId id, Root root);
+    // A directory that no workspace and no writable entry can be or hold, so that what is directly
+    // in it stays in place: a system directory, or a `readable` entry.
+    void add(std::string path, os::FileId id);
 
     // Why nothing may be mounted at `place`, as a clause; nullopt: it lies below no shown
     // directory, or nothing on the way to it can be replaced by this user.
@@ -27,7 +27,6 @@ private:
     struct Shown {
         std::string path;
         os::FileId id;
-        Root root = Root::never_workspace;
     };
     std::vector<Shown> shown_;
 };

@@ -9,6 +9,7 @@ file failed or ran no test.
 """
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,14 @@ def main():
     directory, jobs = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2])
     waiting = sorted(directory.glob("test_*.py"))
     running, good = [], bool(waiting)
+
+    def give_up(_number, _frame):
+        for each in running:
+            each[1].wait()  # the signal went to the whole group
+            finish(*each)
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, give_up)
     while waiting or running:
         while waiting and len(running) < jobs:
             running.append(start(waiting.pop(0)))

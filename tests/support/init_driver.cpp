@@ -16,6 +16,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/programs.hpp"
+
 namespace mechad::test {
 
 namespace {
@@ -49,8 +51,7 @@ std::string bytes_of(const Body& body) {
     (void)dup2(2, 200);
     (void)fcntl(control, F_SETFD, 0);
     std::vector<std::string> words = options.launcher;
-    for (const std::string& word :
-         {std::string(MECHAD_INIT_PATH), std::string("fd"), std::to_string(control)}) {
+    for (const std::string& word : {init_path(), std::string("fd"), std::to_string(control)}) {
         words.push_back(word);
     }
     std::vector<char*> argv;

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "tests/support/init_driver.hpp"
+#include "tests/support/programs.hpp"
 
 using namespace mechad;
 using namespace mechad::test;
@@ -25,10 +26,7 @@ namespace {
 
 bool is_root() { return geteuid() == 0; }
 
-std::string probe() {
-    const std::string init = MECHAD_INIT_PATH;
-    return init.substr(0, init.rfind('/')) + "/mechad-probe";
-}
+std::string probe() { return libexec_program("mechad-probe"); }
 
 init_wire::Failed failure(Step step, int error) { return {step, error}; }
 
@@ -224,7 +222,11 @@ TEST_CASE("init: what fails before exec is named by its step and errno") {
     }
 }
 
-TEST_CASE("init: what only an ordinary user meets" * doctest::skip(is_root())) {
+TEST_CASE("init: what only an ordinary user meets") {
+    if (is_root()) {
+        MESSAGE("SKIPPED: needs an ordinary user");
+        return;
+    }
     SUBCASE("no further process is allowed") {
         check_failure(shell("true"), failure(Step::clone, EAGAIN), {.process_count_max = 1});
     }

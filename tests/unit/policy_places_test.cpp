@@ -329,15 +329,13 @@ TEST_CASE_FIXTURE(PolicyFixture, "policy: mechad's own files may be named by rel
     CHECK((*policy)->admit(request_for(project)));
 }
 
-}  // namespace
-}  // namespace mechad
-
 TEST_CASE_FIXTURE(PolicyFixture, "policy: no workspace where a command could lead its mount away") {
     const std::string shared = tree.make_dir("shared");
     config.sandbox.readable = {shared};
 
-    SUBCASE("inside a readable entry that this user can change") {
-        const auto admission = admit(request_for(tree.make_dir("shared/w")));
+    SUBCASE("inside a readable entry, below another directory that this user can change") {
+        CHECK(admit(request_for(tree.make_dir("shared/w"))).has_value());
+        const auto admission = admit(request_for(tree.make_dir("shared/mine/w")));
         REQUIRE_FALSE(admission.has_value());
         CHECK(admission.error().kind() == ErrorKind::bad_workspace);
         CHECK(admission.error().field() == "workspace");
@@ -348,14 +346,17 @@ TEST_CASE_FIXTURE(PolicyFixture, "policy: no workspace where a command could lea
         // No workspace can be the system directory, so that what is in it stays in place.
         CHECK(admit(request_for(tree.make_dir("system/w"))).has_value());
     }
-    SUBCASE("a writable entry inside the readable one") {
-        config.sandbox.writable = {tree.make_dir("shared/cache")};
+    SUBCASE("a writable entry inside the readable one, not directly") {
+        config.sandbox.writable = {tree.make_dir("shared/mine/cache")};
         const auto policy = make_policy();
         REQUIRE_FALSE(policy.has_value());
         CHECK(policy.error().field() == "sandbox.writable[0]");
     }
     SUBCASE("under none nothing is mounted") {
         config.sandbox.kind = BackendKind::none;
-        CHECK(admit(request_for(tree.make_dir("shared/w"))).has_value());
+        CHECK(admit(request_for(tree.make_dir("shared/mine/w"))).has_value());
     }
 }
+
+}  // namespace
+}  // namespace mechad

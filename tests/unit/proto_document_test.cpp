@@ -8,13 +8,14 @@
 #include <sstream>
 
 #include "proto/codec.hpp"
+#include "tests/support/programs.hpp"
 
 using namespace mechad;
 
 namespace {
 
 std::string read_proto(const std::string& name) {
-    std::ifstream file(std::string(MECHAD_SOURCE_DIR) + "/proto/" + name);
+    std::ifstream file(test::source_dir() + "/proto/" + name);
     REQUIRE_MESSAGE(file.is_open(), name);
     std::ostringstream text;
     text << file.rdbuf();

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""mechad-ctl: a command's streams, signals and end, as if it ran here."""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from processes import pids_with, unique_seconds, wait_until
+from protocol import DEADLINE_S
+from support import HOME, MECHAD_CTL, BwrapTestCase, NoneTestCase
+from test_bytes import ACCENTS, RANDOM
+
+
+class CtlTests:
+    def command(self, *words):
+        return [MECHAD_CTL, "--socket", self.daemon.socket, *words]
+
+    def ctl(self, *words, stdin=b"", env=None):
+        return subprocess.run(self.command(*words), input=stdin, capture_output=True,
+                              timeout=4 * DEADLINE_S, cwd=self.workspace, check=False,
+                              env={"PATH": "/usr/bin:/bin", "HOME": HOME, **(env or {})})
+
+    def start(self, *words):
+        process = subprocess.Popen(self.command(*words), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   cwd=self.workspace, env={"HOME": HOME})
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def test_streams_are_passed_through_byte_for_byte(self):
+        self.write_file("data", RANDOM)
+        ended = self.ctl("run", "-c", "cat data; cat data >&2; exit 5")
+        self.assertEqual((ended.stdout, ended.stderr, ended.returncode), (RANDOM, RANDOM, 5))
+
+    def test_stdin_is_passed_through_and_ends(self):
+        for data in (b"", b"\0\xff", RANDOM, ACCENTS):
+            ended = self.ctl("run", "--", "cat", stdin=data)
+            self.assertEqual((ended.returncode, len(ended.stdout), ended.stderr),
+                             (0, len(data), b""))
+            self.assertEqual(ended.stdout, data)
+
+    def test_a_large_output_arrives_whole(self):
+        ended = self.ctl("run", "--", "head", "-c", "33554432", "/dev/zero")
+        self.assertEqual((len(ended.stdout), ended.stdout.count(b"\0")), (1 << 25, 1 << 25))
+
+    def test_the_exit_code_is_the_commands(self):
+        for code in (0, 1, 42, 124, 125, 126, 127, 255):
+            ended = self.ctl("run", "--", "sh", "-c", f"exit {code}")
+            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (code, b"", b""))
+
+    def test_a_signal_is_told_as_a_shell_does(self):
+        for name in ("KILL", "TERM", "SEGV"):
+            ended = self.ctl("run", "--", "sh", "-c", f"kill -{name} $$")
+            self.assertEqual(ended.returncode, 128 + signal.Signals[f"SIG{name}"])
+
+    def test_a_timeout_is_124(self):
+        ended = self.ctl("run", "--timeout", "0.5", "--", "sleep", "300")
+        self.assertEqual(ended.returncode, 124)
+
+    def test_what_never_ran_is_told_by_code_and_on_stderr_only(self):
+        self.write_file("plain", "x")
+        for code, words in ((127, ["--", "no-such-program"]), (126, ["--", "./plain"]),
+                            (125, ["--workspace", "/", "--", "true"]),
+                            (125, ["--cwd", "missing", "--", "true"]),
+                            (125, ["--no-such-option", "x", "--", "true"]), (125, [])):
+            with self.subTest(words):
+                ended = self.ctl("run", *words)
+                self.assertEqual((ended.returncode, ended.stdout), (code, b""), ended.stderr)
+                self.assertIn(b"Nothing was executed.", ended.stderr)
+                self.assertTrue(ended.stderr.startswith(b"mechad-ctl: "), ended.stderr)
+
+    def test_an_absent_daemon_is_125_and_executes_nothing(self):
+        ended = subprocess.run([MECHAD_CTL, "--socket", "/nowhere/socket", "run", "--", "touch",
+                                f"{self.workspace}/executed"], capture_output=True, check=False,
+                               timeout=DEADLINE_S, env={"HOME": HOME})
+        self.assertEqual((ended.returncode, ended.stdout), (125, b""))
+        self.assertIn(b"Nothing was executed.", ended.stderr)
+        self.assertEqual(os.listdir(self.workspace), [])
+
+    def test_options_after_the_program_are_the_programs(self):
+        ended = self.ctl("run", "--", "printf", "%s|", "--timeout", "--", "-c", "")
+        self.assertEqual(ended.stdout, b"--timeout|--|-c||")
+
+    def test_variables_and_cwd_are_passed_on(self):
+        os.mkdir(f"{self.workspace}/sub")
+        ended = self.ctl("run", "--env", "A=1=2", "--env", "B", "--cwd", "sub", "-c",
+                         'echo "$A $B $C"; pwd', env={"B": "b", "C": "c"})
+        self.assertEqual(ended.stdout.decode(), f"1=2 b \n{self.workspace}/sub\n")
+
+    def test_signals_are_forwarded(self):
+        process = self.start("run", "-c", "trap 'echo int' INT; trap 'echo usr1' USR1; "
+                             "trap 'exit 9' TERM; echo on; while :; do sleep 0.02; done")
+        self.assertEqual(process.stdout.readline(), b"on\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.readline(), b"int\n")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stdout.readline(), b"usr1\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE_S), 9)
+
+    def test_the_command_does_not_outlive_a_killed_ctl(self):
+        marker = unique_seconds()
+        process = self.start("run", "--label", "killed", "-c", f"echo on; exec sleep {marker}")
+        self.assertEqual(process.stdout.readline(), b"on\n")
+        process.kill()
+        wait_until(lambda: not pids_with(marker), "the command is gone")
+
+    def test_the_command_does_not_outlive_whoever_read_its_output(self):
+        process = self.start("run", "--", "yes")
+        self.assertEqual(process.stdout.readline(), b"y\n")
+        process.stdout.close()
+        self.assertEqual(process.wait(DEADLINE_S), -signal.SIGPIPE)  # as `yes` itself would
+        process.stdout = None
+        wait_until(lambda: not self.daemon.runs(), "the command is gone")
+
+    def test_status_is_for_people_and_for_programs(self):
+        text = self.ctl("status")
+        self.assertEqual((text.returncode, text.stderr), (0, b""))
+        self.assertIn(self.kind, text.stdout.decode())
+        said = json.loads(self.ctl("status", "--json").stdout)
+        self.assertEqual((said["backend"], said["socket_path"]), (self.kind, self.daemon.socket))
+
+    def test_the_socket_is_found_by_the_environment(self):
+        ended = subprocess.run([MECHAD_CTL, "status", "--json"], capture_output=True, check=True,
+                               timeout=DEADLINE_S,
+                               env={"MECHAD_SOCKET": self.daemon.socket, "HOME": HOME})
+        self.assertEqual(json.loads(ended.stdout)["socket_path"], self.daemon.socket)
+
+    def test_version_and_help_are_printed(self):
+        self.assertRegex(self.ctl("--version").stdout, rb"\Amechad-ctl \d+\.\d+\.\d+\S*\n\Z")
+        self.assertIn(b"usage: mechad-ctl", self.ctl("--help").stdout)
+
+
+class CtlUnderNone(CtlTests, NoneTestCase):
+    def test_a_network_that_cannot_be_closed_is_refused(self):
+        ended = self.ctl("run", "--no-network", "--", "true")
+        self.assertEqual((ended.returncode, ended.stdout), (125, b""))
+
+
+class CtlUnderBwrap(CtlTests, BwrapTestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()

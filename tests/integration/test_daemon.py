@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""How mechad starts, and when it refuses to."""
+import os
+import signal
+import stat
+import subprocess
+import unittest
+
+from processes import wait_until
+from support import DEADLINE_S, HOME, MECHAD, MechadTestCase, home_canaries
+
+
+class Options(unittest.TestCase):
+    def mechad(self, *words):
+        return subprocess.run([MECHAD, *words], capture_output=True, text=True, timeout=DEADLINE_S,
+                              env={"HOME": HOME, "PATH": "/usr/bin:/bin"}, check=False)
+
+    def test_version_and_help_are_printed(self):
+        version = self.mechad("--version")
+        self.assertRegex(version.stdout, r"\Amechad \d+\.\d+\.\d+\S*\n\Z")
+        usage = self.mechad("--help")
+        for option in ("--config", "--socket", "--version", "--help"):
+            self.assertIn(option, usage.stdout)
+        self.assertEqual([(ended.returncode, ended.stderr) for ended in (version, usage)],
+                         [(0, "")] * 2)
+
+    def test_what_is_no_option_is_refused_by_name(self):
+        for words in (["--sockett", "x"], ["serve"], ["--config"], ["--socket="], ["-h"]):
+            with self.subTest(words):
+                ended = self.mechad(*words)
+                self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+                self.assertIn(words[0].rstrip("="), ended.stderr)
+
+
+class Start(MechadTestCase):
+    def refuse_to_start(self, daemon, code):
+        """What it says."""
+        daemon.launch()
+        self.assertEqual(daemon.wait(), code, daemon.log_text())
+        return daemon.log_text()
+
+    def test_a_bad_configuration_is_refused_with_its_place(self):
+        for line, place, word in (
+                ("[sandbox]\nkin = 'bwrap'", "2:1", "kind"),
+                ("[sandbox]\nkind = 'bubblewrap'", "2:8", "bwrap"),
+                ("[sandbox]\nkind = 'docker'", "2:8", "docker"),
+                ("[sandbox]\nnetwork = 'false'", "2:11", "network"),
+                ("[sandbox]\nwritable = ['~/x']", "2:13", "/x"),
+                ("[sandbox]\nmemory_mb = 5", "2:13", "memory_mb"),
+                ("[daemon]\nruns_max = 0", "2:12", "runs_max"),
+                ("[daemon\n", "", "TOML"),
+                ("[unknown]\n", "1:", "unknown")):
+            with self.subTest(line):
+                daemon = self.make_daemon()
+                daemon.config.write_text(line)
+                said = self.refuse_to_start(daemon, 78)
+                self.assertIn(f"{daemon.config}:{place}", said)
+                self.assertIn(word, said)
+                self.assertFalse(os.path.exists(daemon.socket))
+
+    def test_a_configuration_that_is_named_and_missing_is_refused(self):
+        daemon = self.make_daemon()
+        daemon.config.unlink()
+        self.assertIn(str(daemon.config), self.refuse_to_start(daemon, 78))
+
+    def test_a_bind_that_does_not_exist_or_is_forbidden_is_refused(self):
+        for path in ("/no/such/place", HOME, "/proc"):
+            with self.subTest(path):
+                said = self.refuse_to_start(self.make_daemon([f'readable = ["{path}"]']), 78)
+                self.assertIn("sandbox.readable", said)
+
+    def test_the_socket_and_its_directory_are_private(self):
+        daemon = self.make_daemon()
+        os.rmdir(daemon.base.path / "run")
+        daemon.start()
+        self.assertEqual(stat.S_IMODE(os.stat(daemon.base.path / "run").st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o600)
+
+    def test_a_socket_directory_that_others_may_enter_is_refused(self):
+        for mode in (0o755, 0o770, 0o701):
+            with self.subTest(oct(mode)):
+                daemon = self.make_daemon()
+                (daemon.base.path / "run").chmod(mode)
+                self.assertIn("/run", self.refuse_to_start(daemon, 1))
+
+    def test_a_socket_directory_that_is_a_link_is_refused(self):
+        daemon = self.make_daemon()
+        (daemon.base.path / "run").rename(daemon.base.path / "elsewhere")
+        (daemon.base.path / "run").symlink_to("elsewhere")
+        self.refuse_to_start(daemon, 1)
+        self.assertEqual(os.listdir(daemon.base.path / "elsewhere"), [])
+
+    def test_something_else_in_the_sockets_place_is_left_alone(self):
+        daemon = self.make_daemon()
+        with open(daemon.socket, "w", encoding="ascii") as file:
+            file.write("precious")
+        self.assertIn(daemon.socket, self.refuse_to_start(daemon, 1))
+        with open(daemon.socket, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+
+    def test_a_relative_or_too_long_socket_path_is_refused(self):
+        for path in ("mechad.sock", "x" * 120):
+            with self.subTest(path):
+                daemon = self.make_daemon()
+                daemon.socket = path if len(path) < 100 else f"{daemon.base.path}/run/{path}"
+                self.assertIn("socket", self.refuse_to_start(daemon, 1))
+
+    def test_a_second_daemon_on_the_same_socket_is_refused_and_harmless(self):
+        first = self.make_daemon().start()
+        second = self.make_daemon()
+        second.socket = first.socket
+        self.assertIn("another mechad serves", self.refuse_to_start(second, 1))
+        self.assertEqual(first.status()["socket_path"], first.socket)
+
+    def test_the_socket_of_a_daemon_that_was_killed_is_replaced(self):
+        daemon = self.make_daemon().start()
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.wait()
+        self.assertTrue(os.path.exists(daemon.socket))
+        daemon.start()
+        self.assertEqual(daemon.status()["runs_active"], 0)
+
+    def test_it_stops_cleanly_while_preflight_runs(self):
+        before = home_canaries()
+        daemon = self.make_daemon(kind="bwrap").start()
+        self.assertEqual(daemon.terminate(), 0)
+        self.assertFalse(os.path.exists(daemon.socket))
+        wait_until(lambda: home_canaries() <= before, "no canary is left")
+
+    def test_a_spawn_that_comes_while_preflight_runs_waits_for_it(self):
+        daemon = self.make_daemon(kind="bwrap").start()
+        with daemon.spawn("echo waited", workspace=daemon.base.make_workspace()) as run:
+            self.assertEqual(run.wait_end().stdout, b"waited\n", run.describe())
+
+    def test_what_a_killed_daemon_planted_is_swept_by_the_next(self):
+        before = home_canaries()
+        daemon = self.make_daemon(kind="bwrap").start()
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.wait()
+        daemon.start()
+        wait_until(lambda: daemon.status()["preflight"]["state"] == "passed", "preflight passed")
+        self.assertEqual([path.name for path in daemon.base.path.glob("cache/mechad/preflight-*")],
+                         [])
+        wait_until(lambda: home_canaries() <= before, "no canary is left")
+
+
+if __name__ == "__main__":
+    unittest.main()
