@@ -82,7 +82,7 @@ Words bwrap_words(const std::string& workspace) {
     add({"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"});
     add({"--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"});
     add({"--remount-ro", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/tmp"});
-    add({"--dir", "/var", "--symlink", "../tmp", "/var/tmp"});
+    add({"--perms", "1777", "--size", size, "--tmpfs", "/var/tmp"});
     add({"--ro-bind", "/etc/passwd", "/etc/passwd", "--ro-bind", "/etc/group", "/etc/group"});
     add({"--bind", workspace, workspace, "--remount-ro", "/", "--chdir", workspace});
     add({"--", "/usr/bin/true"});
