@@ -100,12 +100,15 @@ class Daemon:
         return self.process.pid
 
     def launch(self):
-        command = [MECHAD, "--config", str(self.config), "--socket", self.socket]
-        if self.rlimits:
-            command = ["/usr/bin/prlimit", *self.rlimits, *command]
+        self.launch_under(["/usr/bin/prlimit", *self.rlimits] if self.rlimits else [])
+
+    def launch_under(self, wrapper):
+        """`wrapper` executes what follows it, in its own process."""
+        command = [*wrapper, MECHAD, "--config", str(self.config), "--socket", self.socket]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, cwd="/")
+        return self.process
 
     def start(self):
         self.launch()
