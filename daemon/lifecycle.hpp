@@ -19,8 +19,9 @@ public:
     struct Limits {
         Span kill_grace{2000};        // between TERM and KILL
         std::optional<Span> timeout;  // from exec; no limit when empty
-        // After the main process ended, for what still writes to its output.
-        Span linger{100};
+        // After the main process ended, for what still writes to its output. Long enough for a
+        // filter that was just forked, on a busy machine; short enough to be "at once" for people.
+        Span linger{250};
         // For the tree to be empty after KILL; then the box itself is killed, then given up.
         Span kill_deadline{5000};
     };

@@ -59,8 +59,8 @@ class Devices(BwrapTestCase):
         run = self.run_to_end("chmod 0600 /dev/null /dev/zero /dev/full /dev/random /dev/urandom "
                               "/dev/tty; python3 -c 'import os; os.fchmod(0, 0o600)'; true")
         self.assertEqual(modes(), before, run.describe())
-        self.assertEqual(self.run_to_end("echo x > /dev/null && head -c 4 /dev/zero | wc -c").stdout,
-                         b"4\n")
+        used = self.run_to_end("echo x > /dev/null && head -c 4 /dev/zero | wc -c")
+        self.assertEqual(used.stdout, b"4\n")
 
 
 class Start(BwrapTestCase):
@@ -121,9 +121,9 @@ class HangingLauncher(MechadTestCase):
         hang = daemon.config.with_name("bwrap")
         hang.write_text(f"#!/bin/sh\nexec sleep {marker}\n")
         hang.chmod(0o755)
-        inner = daemon.launch_under(["/usr/bin/unshare", "-m", "--propagation", "private", "/bin/sh",
-                                     "-c", 'mount --bind "$0" /usr/bin/bwrap && exec "$@"',
-                                     str(hang)])
+        inner = daemon.launch_under(
+            ["/usr/bin/unshare", "-m", "--propagation", "private", "/bin/sh", "-c",
+             'mount --bind "$0" /usr/bin/bwrap && exec "$@"', str(hang)])
         wait_until(daemon.is_answering, "the daemon takes connections")
         wait_until(lambda: pids_with(marker), "the launcher hangs")
         started = time.monotonic()

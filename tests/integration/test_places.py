@@ -40,13 +40,26 @@ class PlacesTests:
     def test_a_workspace_may_lie_below_a_directory_that_is_shared(self):
         parents = ["/tmp", "/var/tmp"]
         if IS_ROOT:
-            parents += ["/opt", "/srv", "/usr/local/src"]
+            parents += ["/srv"]
         for parent in parents:
             with self.subTest(parent=parent):
                 path = self.make_place(parent, "w").decode()
                 run = self.run_to_end("pwd; echo kept > file", workspace=path)
                 self.assertEqual(run.stdout.decode(), path + "\n")
                 self.assertEqual(pathlib.Path(path, "file").read_text(), "kept\n")
+
+    @unittest.skipUnless(IS_ROOT, "needs root: something is made in /opt")
+    def test_a_workspace_may_lie_directly_in_a_system_directory(self):
+        path = tempfile.mkdtemp(prefix="mechad-it-", dir="/opt")
+        self.addCleanup(shutil.rmtree, path)
+        run = self.run_to_end("pwd; echo kept > file", workspace=path)
+        self.assertEqual(run.stdout.decode(), path + "\n")
+        self.assertEqual(pathlib.Path(path, "file").read_text(), "kept\n")
+        if self.is_confined:
+            # Below another directory that this user can change, a command could lead it astray.
+            os.mkdir(os.path.join(path, "inner"))
+            error = self.refuse("true", workspace=os.path.join(path, "inner"))
+            self.assert_refused(error, "bad_workspace", "workspace")
 
     def test_an_empty_path_is_no_path(self):
         self.assert_refused(self.refuse("true", cwd=""), "invalid_request", "cwd")
