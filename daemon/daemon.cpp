@@ -8,7 +8,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,6 +17,7 @@
 #include "daemon/log.hpp"
 #include "daemon/os/seccomp.hpp"
 #include "daemon/os/syscalls.hpp"
+#include "daemon/stream/rethrow.hpp"
 
 namespace mechad {
 
@@ -124,8 +124,8 @@ asio::awaitable<void> Daemon::serve_until_stopped() {
     if (!run_services_.backend->confined) {
         log_warning("sandbox.kind is none: commands run as this user, unconfined");
     }
-    asio::co_spawn(executor_, preflight_.execute(), asio::detached);
-    asio::co_spawn(executor_, server_->accept_all(), asio::detached);
+    asio::co_spawn(executor_, preflight_.execute(), rethrow);
+    asio::co_spawn(executor_, server_->accept_all(), rethrow);
 
     (void)co_await signals.async_wait(as_values);
     log_info("stopping");

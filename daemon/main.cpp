@@ -69,7 +69,10 @@ int run_daemon(const Options& options) {
         Daemon::make(loop.get_executor(), host, std::move(*policy), *places, socket->release_fd());
     if (!daemon) return fail(daemon.error(), exit_failed);
     boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(),
-                          [&loop](const std::exception_ptr&) { loop.stop(); });
+                          [&loop](const std::exception_ptr& failure) {
+                              if (failure) std::rethrow_exception(failure);
+                              loop.stop();
+                          });
     loop.run();
     socket->remove();
     // Sessions that wait for a next call are suspended inside the loop and refer to the daemon:

@@ -3,12 +3,12 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
 #include "daemon/log.hpp"
+#include "daemon/stream/rethrow.hpp"
 #include "proto/codec.hpp"
 
 namespace mechad {
@@ -48,7 +48,7 @@ asio::awaitable<void> Server::accept_all() {
             continue;
         }
         is_short = false;
-        asio::co_spawn(executor_, serve_one(std::move(socket)), asio::detached);
+        asio::co_spawn(executor_, serve_one(std::move(socket)), rethrow);
     }
 }
 

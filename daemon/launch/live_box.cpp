@@ -8,7 +8,6 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "daemon/os/syscalls.hpp"
+#include "daemon/stream/rethrow.hpp"
 
 namespace mechad {
 
@@ -184,7 +184,7 @@ LiveBox::LiveBox(const asio::any_io_executor& executor, os::UniqueFd control,
             state->tell();
         }
     };
-    asio::co_spawn(executor, read_news(state_), asio::detached);
+    asio::co_spawn(executor, read_news(state_), rethrow);
 
     state_->child->on_ended = [weak = std::weak_ptr<State>(state_)] {
         const auto state = weak.lock();

@@ -66,7 +66,12 @@ asio::awaitable<void> Preflight::execute() {
     const bool lacks_launcher =
         services_.backend == &bwrap_backend && services_.host->bwrap.empty();
     Result<void> probed = Error(ErrorKind::preflight_failed, services_.host->bwrap_problem);
-    if (!lacks_launcher) probed = co_await probe_all();
+    try {
+        if (!lacks_launcher) probed = co_await probe_all();
+    } catch (const std::exception& failure) {
+        // Whatever it was, a preflight that never ends would let every request wait for ever.
+        probed = Error(ErrorKind::internal, failure.what());
+    }
     if (!probed) {
         report_.probes.push_back(
             report_of("setup", ProbeVerdict::broken, probed.error().message()));

@@ -62,12 +62,13 @@ private:
 std::string nonce_check(const ProbeTargets& t) { return "read:" + t.scratch->nonce_path(); }
 std::string canary_check(const ProbeTargets& t) { return "read:" + t.scratch->canary_path(); }
 std::string tcp_check(const ProbeTargets& t) { return "tcp:127.0.0.1:" + t.tcp_port; }
-std::string unix_check(const ProbeTargets& t) { return "unix:" + t.scratch->socket_path(); }
+// Relative to the workspace, where the probe runs.
+std::string unix_check() { return std::string("unix:") + Scratch::socket_name; }
 
 SpawnParams probe_request(const ProbeTargets& targets, NetworkProbe network) {
     SpawnParams request;
     request.argv = {targets.scratch->probe(), targets.token, nonce_check(targets),
-                    tcp_check(targets), unix_check(targets)};
+                    tcp_check(targets), unix_check()};
     if (!targets.scratch->canary_path().empty()) request.argv->push_back(canary_check(targets));
     request.workspace = targets.scratch->workspace();
     request.network = network == NetworkProbe::open;
@@ -143,8 +144,8 @@ std::vector<ProbeReport> judge(const ProbeAnswers& answers, const ProbeTargets& 
     reports.push_back(network == NetworkProbe::closed
                           ? judge_denial("tcp_listener" + suffix, tcp, tcp_heard)
                           : judge_control("tcp_listener" + suffix, tcp, tcp_heard));
-    reports.push_back(judge_denial("unix_listener" + suffix,
-                                   answer_to(answers, unix_check(targets)), unix_heard));
+    reports.push_back(
+        judge_denial("unix_listener" + suffix, answer_to(answers, unix_check()), unix_heard));
     return reports;
 }
 

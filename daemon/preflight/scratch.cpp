@@ -49,6 +49,9 @@ Result<Scratch> Scratch::plant(const std::string& state, const std::string& home
 
     scratch.workspace_ = directory + "/ws";
     if (auto made = os::make_private_directory(scratch.workspace_); !made) return made.error();
+    auto opened = os::open_file(scratch.workspace_, O_PATH | O_DIRECTORY);
+    if (!opened) return opened.error();
+    scratch.workspace_fd_ = std::move(*opened);
     scratch.nonce_ = os::random_hex(16);
     scratch.canary_ = os::random_hex(16);
     if (auto wrote = os::write_new_file(scratch.nonce_path(), scratch.nonce_, 0600); !wrote) {
@@ -66,6 +69,10 @@ Result<Scratch> Scratch::plant(const std::string& state, const std::string& home
     }
     scratch.canary_path_ = canary_path;
     return scratch;
+}
+
+std::string Scratch::socket_path() const {
+    return "/proc/self/fd/" + std::to_string(workspace_fd_.get()) + "/" + socket_name;
 }
 
 Scratch::~Scratch() {

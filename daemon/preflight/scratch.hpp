@@ -26,7 +26,10 @@ public:
     const std::string& workspace() const { return workspace_; }
     std::string probe() const { return workspace_ + "/mechad-probe"; }
     std::string nonce_path() const { return workspace_ + "/nonce"; }
-    std::string socket_path() const { return workspace_ + "/probe.sock"; }
+    // For a listener in the workspace: the same file by a path that is short enough for a socket
+    // address (unix(7): 107 bytes), however long the workspace's is. Valid in this process.
+    std::string socket_path() const;
+    static constexpr const char* socket_name = "probe.sock";
     const std::string& nonce() const { return nonce_; }
     const std::string& canary_path() const { return canary_path_; }  // empty: no home
     const std::string& canary() const { return canary_; }
@@ -39,6 +42,7 @@ private:
     std::string nonce_;
     std::string canary_path_;
     std::string canary_;
+    os::UniqueFd workspace_fd_;
     os::UniqueFd lock_;  // flock'ed for as long as the scratch is in use
 };
 

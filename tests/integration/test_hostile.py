@@ -113,6 +113,19 @@ class TwoDaemons(MechadTestCase):
         self.assertTrue(first.status())
 
 
+class LongPaths(MechadTestCase):
+    kind = "bwrap"
+
+    def test_preflight_needs_no_short_state_directory(self):
+        daemon = self.make_daemon()
+        state = daemon.base.path / "cache" / ("x" * 100)
+        state.mkdir()
+        daemon.env["XDG_CACHE_HOME"] = str(state)
+        daemon.start()
+        wait_until(lambda: daemon.status()["preflight"]["state"] != "running", "a verdict")
+        self.assertEqual(daemon.status()["preflight"]["state"], "passed")
+
+
 class HangingLauncher(MechadTestCase):
     @unittest.skipUnless(IS_ROOT, "needs root: something is mounted over bwrap")
     def test_a_launcher_that_hangs_does_not_outlive_its_daemon(self):

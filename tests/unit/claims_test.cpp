@@ -104,7 +104,7 @@ public:
         answers["read:" + scratch->nonce_path()] = "ok " + scratch->nonce();
         answers["read:" + scratch->canary_path()] = "errno 2 ENOENT";
         answers["tcp:127.0.0.1:4242"] = "errno 111 ECONNREFUSED";
-        answers["unix:" + scratch->socket_path()] = "errno 1 EPERM";
+        answers[std::string("unix:") + Scratch::socket_name] = "errno 1 EPERM";
     }
     std::string private_dir(const std::string& name) {
         const std::string path = tree.make_dir(name);
