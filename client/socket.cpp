@@ -30,7 +30,7 @@ Error unreachable(const std::string& path, int error) {
 }  // namespace
 
 std::string find_socket_path() {
-    const std::string named = environment_value("MECHAD_SOCKET");
+    std::string named = environment_value("MECHAD_SOCKET");
     if (!named.empty()) return named;
     const std::string runtime = environment_value("XDG_RUNTIME_DIR");
     const std::string base = runtime.empty() ? "/run/user/" + std::to_string(::geteuid()) : runtime;

@@ -82,6 +82,7 @@ int run_daemon(const Options& options) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what escapes is a bug and is to end the process
 int main(int argc, char** argv) {
     const auto options = parse_options({argv + 1, argv + argc});
     if (!options) return fail(options.error(), exit_failed);

@@ -17,7 +17,7 @@ std::string choose_socket(const Environment& environment, const os::HostFacts& h
                           const std::optional<std::string>& option, const Config& config) {
     if (option) return *option;
     if (config.daemon.socket) return *config.daemon.socket;
-    const std::string named = value_of(environment, "MECHAD_SOCKET");
+    std::string named = value_of(environment, "MECHAD_SOCKET");
     if (!named.empty()) return named;
     const std::string runtime = value_of(environment, "XDG_RUNTIME_DIR");
     const std::string base = runtime.empty() ? "/run/user/" + std::to_string(host.uid) : runtime;
@@ -36,7 +36,7 @@ Environment take_environment() {
         }
         ::explicit_bzero(*entry, text.size());
     }
-    (void)::clearenv();
+    (void)::clearenv();  // NOLINT(concurrency-mt-unsafe): the only thread, by contract
     return taken;
 }
 

@@ -26,7 +26,7 @@ os::UniqueFd take_signals() {
     sigset_t set;
     (void)::sigemptyset(&set);
     for (const int signal : forwarded_signals) (void)::sigaddset(&set, signal);
-    (void)::sigprocmask(SIG_BLOCK, &set, nullptr);
+    (void)::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     return os::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC));
 }
 

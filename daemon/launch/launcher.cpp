@@ -68,6 +68,7 @@ private:
 Result<pid_t> spawn(const std::string& path, const std::vector<std::string>& argv,
                     const Inheritance& fds) {
     std::vector<char*> words;
+    words.reserve(argv.size() + 1);
     for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     std::array<char*, 1> no_environment{nullptr};

@@ -57,7 +57,7 @@ bool is_below_system(const std::string& path, const std::vector<SystemEntry>& sy
 }
 
 std::string find_resolv_conf(const std::vector<SystemEntry>& system) {
-    const std::string file = canonical("/etc/resolv.conf");
+    std::string file = canonical("/etc/resolv.conf");
     struct stat found {};
     if (file.empty() || is_below_system(file, system)) return {};
     if (::stat(file.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};

@@ -19,6 +19,7 @@ struct FileId {
     dev_t dev = 0;
     ino_t ino = 0;
     bool operator==(const FileId&) const = default;
+    // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm of clang-tidy 14 on <=>
     auto operator<=>(const FileId&) const = default;
 };
 

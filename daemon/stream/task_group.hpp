@@ -18,11 +18,12 @@ public:
 
     void start(boost::asio::awaitable<void> task) {
         ++running_;
-        boost::asio::co_spawn(executor_, std::move(task), [this](std::exception_ptr failure) {
-            if (failure && !failure_) failure_ = failure;
-            --running_;
-            ended_.notify();
-        });
+        boost::asio::co_spawn(executor_, std::move(task),
+                              [this](const std::exception_ptr& failure) {
+                                  if (failure && !failure_) failure_ = failure;
+                                  --running_;
+                                  ended_.notify();
+                              });
     }
     // Waits for all; the caller has made them end. Passes on the first exception.
     boost::asio::awaitable<void> join() {
