@@ -117,8 +117,7 @@ Daemon::Daemon(const asio::any_io_executor& executor, const os::HostFacts& host,
                         .run_services = &run_services_,
                         .status_facts = &status_facts_} {}
 
-asio::awaitable<void> Daemon::serve_until_stopped() {
-    asio::signal_set signals(executor_, SIGTERM, SIGINT);
+asio::awaitable<void> Daemon::serve_until_stopped(asio::signal_set& signals) {
     log_info("listening on " + status_facts_.socket_path +
              ", sandbox.kind = " + std::string(run_services_.backend->name));
     if (!run_services_.backend->confined) {

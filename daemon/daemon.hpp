@@ -4,6 +4,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <memory>
 
 #include "daemon/launch/launcher.hpp"
@@ -25,9 +26,9 @@ public:
                                                 std::unique_ptr<Policy> policy,
                                                 const Places& places, os::UniqueFd listening);
 
-    // Preflight and sessions until TERM or INT; then every run is ended and told so. A second
-    // signal leaves out the grace. Bounded by the grace plus a few seconds.
-    boost::asio::awaitable<void> serve_until_stopped();
+    // Preflight and sessions until one of `signals` comes; then every run is ended and told so. A
+    // second signal leaves out the grace. Bounded by the grace plus a few seconds.
+    boost::asio::awaitable<void> serve_until_stopped(boost::asio::signal_set& signals);
 
 private:
     Daemon(const boost::asio::any_io_executor& executor, const os::HostFacts& host,

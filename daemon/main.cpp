@@ -7,6 +7,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <cstdlib>
 #include <iostream>
 
@@ -61,14 +62,16 @@ int run_daemon(const Options& options) {
     if (!places) return fail(places.error(), exit_failed);
     auto policy = Policy::make(std::move(*config), host, places->own(), environment);
     if (!policy) return fail(policy.error(), exit_bad_config);
+    // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
+    boost::asio::io_context loop(1);
+    boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
     auto socket = ServerSocket::bind(places->socket);
     if (!socket) return fail(socket.error(), exit_failed);
 
-    boost::asio::io_context loop(1);
     auto daemon =
         Daemon::make(loop.get_executor(), host, std::move(*policy), *places, socket->release_fd());
     if (!daemon) return fail(daemon.error(), exit_failed);
-    boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(),
+    boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(stop_signals),
                           [&loop](const std::exception_ptr& failure) {
                               if (failure) std::rethrow_exception(failure);
                               loop.stop();
