@@ -56,6 +56,10 @@ mechad_add_static_program(mechad-init
 )
 mechad_add_static_program(mechad-probe
     daemon/init/mechad_probe.cpp
+    daemon/init/probe_files.cpp
+    daemon/init/probe_ipc.cpp
+    daemon/init/probe_processes.cpp
+    daemon/init/probe_sockets.cpp
 )
 
 # What init may call is a list that a reviewer reads: any other symbol of libc ends the build.
