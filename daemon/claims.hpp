@@ -2,19 +2,23 @@
 // What may be said of a box, given what preflight proved. The only place that makes a claim.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "daemon/backend/backend.hpp"
 #include "proto/messages.hpp"
 
 namespace mechad {
 
-// What preflight's probes showed for this process and this backend. False: not proved.
+// What may be claimed of a box, by its network setting. Made once for each verdict of preflight;
+// empty when nothing is proved.
 struct Proofs {
-    bool home_hidden = false;          // probes home_canary_*
-    bool network_closed = false;       // probe tcp_listener_closed and its control *_open
-    bool unix_sockets_denied = false;  // probes unix_listener_*
+    Claims closed;
+    Claims open;
 };
+
+// From the probes that proved what they are about; others are passed over. Each claim rests on
+// all the probes it names.
+Proofs make_proofs(const std::vector<ProbeReport>& probes);
 
 // The traits of a box that claims depend on.
 struct BoxTraits {

@@ -10,7 +10,9 @@
 #include <boost/asio/signal_set.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 
+#include "daemon/check.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/log.hpp"
 #include "daemon/options.hpp"
@@ -41,6 +43,23 @@ Result<Config> read_config(const Options& options, const Environment& environmen
     return *path ? load_config(**path) : parse_config("", "");
 }
 
+// Beside a running daemon, too: nothing is locked and nothing is listened to.
+int check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places places) {
+    places.socket.clear();
+    boost::asio::io_context loop(1);
+    auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
+    if (!engine) return fail(engine.error(), exit_failed);
+    boost::asio::co_spawn(loop, (*engine)->preflight().recheck(),
+                          [&loop](const std::exception_ptr& failure) {
+                              if (failure) std::rethrow_exception(failure);
+                              loop.stop();
+                          });
+    loop.run();
+    std::cout << describe_verdict(**engine) << std::flush;
+    // Listeners are still waiting inside the loop: they go with the process.
+    std::_Exit((*engine)->preflight().refusal() ? exit_failed : 0);
+}
+
 int run_daemon(const Options& options) {
     const Environment environment = take_environment();
     // Neither a command under none nor another program of the user may look into this process.
@@ -58,18 +77,21 @@ int run_daemon(const Options& options) {
                 shielded.error().message());
         }
     }
-    const auto places = find_places(environment, host, options.socket, *config);
+    auto places = find_places(environment, host, options.socket, *config);
     if (!places) return fail(places.error(), exit_failed);
     auto policy = Policy::make(std::move(*config), host, places->own(), environment);
     if (!policy) return fail(policy.error(), exit_bad_config);
+    if (options.check) return check(host, std::move(*policy), *std::move(places));
     // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
     boost::asio::io_context loop(1);
     boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
     auto socket = ServerSocket::bind(places->socket);
     if (!socket) return fail(socket.error(), exit_failed);
 
+    auto engine = Engine::make(loop.get_executor(), host, std::move(*policy), *places);
+    if (!engine) return fail(engine.error(), exit_failed);
     auto daemon =
-        Daemon::make(loop.get_executor(), host, std::move(*policy), *places, socket->release_fd());
+        Daemon::make(loop.get_executor(), *std::move(engine), *places, socket->release_fd());
     if (!daemon) return fail(daemon.error(), exit_failed);
     boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(stop_signals),
                           [&loop](const std::exception_ptr& failure) {

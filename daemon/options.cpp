@@ -4,7 +4,7 @@
 namespace mechad {
 
 const char* const usage_text =
-    "usage: mechad [--config FILE] [--socket PATH]\n"
+    "usage: mechad [--check] [--config FILE] [--socket PATH]\n"
     "\n"
     "  --config FILE   read this configuration; otherwise $MECHAD_CONFIG,\n"
     "                  ${XDG_CONFIG_HOME:-~/.config}/mechad/config.toml,\n"
@@ -12,10 +12,13 @@ const char* const usage_text =
     "  --socket PATH   listen there; otherwise daemon.socket of the configuration,\n"
     "                  $MECHAD_SOCKET, $XDG_RUNTIME_DIR/mechad/mechad.sock, or\n"
     "                  /run/user/UID/mechad/mechad.sock\n"
+    "  --check         probe the sandbox as at every start, print what was proved and\n"
+    "                  end; needs no socket and may run beside a daemon\n"
     "  --version       print the version\n"
     "  --help          print this text\n"
     "\n"
-    "Exit codes: 0 stopped, 1 failed to start, 78 the configuration is wrong.\n";
+    "Exit codes: 0 stopped, or with --check all is proved; 1 failed to start, or with\n"
+    "--check not proved; 78 the configuration is wrong.\n";
 
 Result<Options> parse_options(const std::vector<std::string>& words) {
     const auto fault = [](const std::string& message) {
@@ -26,7 +29,9 @@ Result<Options> parse_options(const std::vector<std::string>& words) {
         const std::string& word = words[i];
         const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
         const std::string name = word.substr(0, equals);
-        if (word == "--version") {
+        if (word == "--check") {
+            options.check = true;
+        } else if (word == "--version") {
             options.show_version = true;
         } else if (word == "--help") {
             options.show_help = true;

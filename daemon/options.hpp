@@ -13,6 +13,7 @@ namespace mechad {
 struct Options {
     std::optional<std::string> config;
     std::optional<std::string> socket;
+    bool check = false;  // probe the sandbox, say what came of it, and end
     bool show_version = false;
     bool show_help = false;
 };

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include "daemon/launch/command_message.hpp"
 #include "daemon/launch/start_failure.hpp"
+#include "proto/signals.hpp"
 
 namespace mechad {
 
@@ -100,7 +102,7 @@ asio::awaitable<Result<void>> Run::prove_box() {
     if (!news.ready) {
         // The launcher says why before it ends.
         while (!news.is_ended) co_await wakeup_.wait();
-        co_return setup_failure("the box was not made");
+        co_return setup_failure("made no box");
     }
     for (const auto ns : plan_.own_namespaces) {
         const auto inside = news.ready->namespaces[ns];
@@ -108,7 +110,7 @@ asio::awaitable<Result<void>> Run::prove_box() {
         co_return Error(ErrorKind::sandbox_setup_failed, std::string("the box has no ") +
                                                              init_wire::namespace_names[ns] +
                                                              " namespace of its own")
-            .with_step("namespaces", 0);
+            .with_step(proof_step, 0);
     }
     co_return Result<void>();
 }
@@ -166,16 +168,16 @@ asio::awaitable<Result<void>> Run::start_command() {
     if (client_.is_gone()) life_.stop(EndReason::cancelled);
     if (life_.stop_reason()) co_return ended_before_start();
     auto stdio = open_stdio();
-    if (!stdio) co_return setup_failure(stdio.error().message());
+    if (!stdio) co_return stdio.error();
     auto body = encode_command(admission_.box, admission_.command, plan_.hardening,
                                services_.filter, services_.command_file_limits);
     const auto sent = co_await box_->send_command(std::move(body), std::move(*stdio));
-    if (!sent) co_return setup_failure(sent.error().message());
+    if (!sent) co_return setup_failure("lost its box: " + sent.error().message());
 
     const BoxNews& news = box_->news();
     while (!news.is_started && !news.failed && !news.is_lost) co_await wakeup_.wait();
     if (news.failed) co_return start_failure(*news.failed, admission_, *services_.backend);
-    if (!news.is_started) co_return setup_failure("the box ended before the command started");
+    if (!news.is_started) co_return setup_failure("lost its box before the command started");
     life_.started(Clock::now());
     for (const int signal : early_signals_) box_->send_signal(signal);
     note_news();
@@ -343,11 +345,22 @@ Error Run::ended_before_start() const {
                  "the run was ended before its command started");
 }
 
+// Of the launcher, in words that diagnosis.cpp knows.
 Error Run::setup_failure(std::string what) const {
+    const BoxNews& news = box_->news();
+    std::string text(services_.backend->name);
+    text += news.is_late ? " did not make the box within " +
+                               std::to_string(box_setup_deadline.count()) + " s and was stopped"
+                         : " " + what;
+    if (news.is_ended && !news.is_late && WIFSIGNALED(news.wait_status)) {
+        text += "; it was killed by " + signal_name(WTERMSIG(news.wait_status));
+    } else if (news.is_ended && WIFEXITED(news.wait_status)) {
+        text += "; it ended with exit code " + std::to_string(WEXITSTATUS(news.wait_status));
+    }
     const std::string said = box_->read_diagnostics();
-    if (!said.empty()) what += ": " + said;
-    return Error(ErrorKind::sandbox_setup_failed, std::move(what), {},
-                 "mechad-ctl status shows what preflight found")
+    if (!said.empty()) text += " and said: " + said;
+    return Error(ErrorKind::sandbox_setup_failed, std::move(text), {},
+                 "mechad-ctl status shows what preflight found; mechad-ctl recheck looks again")
         .with_step("launch", 0);
 }
 

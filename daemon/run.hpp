@@ -39,6 +39,9 @@ struct RunServices {
 
 class Run {
 public:
+    // Of the error of a box that did not show the namespaces of its own that it should have.
+    static constexpr const char* proof_step = "namespaces";
+
     // All four outlive the run.
     Run(const RunServices& services, const Admission& admission, RunClient& client,
         ActiveRun& entry);

@@ -100,13 +100,15 @@ private:
         if (auto refusal = services_.preflight->refusal()) co_return co_await refuse(id, *refusal);
         const auto admission = services_.policy->admit(params);
         if (!admission) co_return co_await refuse(id, as_shortage(admission.error()));
-        const Proofs proofs = services_.preflight->proofs();
+        const Proofs proofs = services_.preflight->proofs();  // as of now, for the whole run
         const auto ticket = enter_table(*admission, proofs);
         if (!ticket) co_return co_await refuse(id, ticket.error());
 
         ConnectionClient client(connection_);
         const auto report =
             co_await Run(*services_.run_services, *admission, client, **ticket).execute(proofs);
+        const bool is_proved = report || report.error().step() != Run::proof_step;
+        services_.preflight->note_box(is_proved, is_proved ? "" : report.error().message());
         if (!report) co_return co_await refuse(id, as_shortage(report.error()));
         // The run stays in the table until its client has the result.
         const std::string line = encode_result(id, *report);

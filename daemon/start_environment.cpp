@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/start_environment.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+
+#include "daemon/os/path_gate.hpp"
 
 namespace mechad {
 
@@ -22,6 +25,23 @@ std::string choose_socket(const Environment& environment, const os::HostFacts& h
     const std::string runtime = value_of(environment, "XDG_RUNTIME_DIR");
     const std::string base = runtime.empty() ? "/run/user/" + std::to_string(host.uid) : runtime;
     return base + "/mechad/mechad.sock";
+}
+
+// The home of the passwd entry, by its canonical name and as it is written; and $HOME, when that is
+// another directory of this user.
+std::vector<std::string> find_homes(const Environment& environment, const os::HostFacts& host) {
+    std::vector<std::string> homes;
+    if (!host.home.empty()) homes.push_back(host.home);
+    const auto written = os::clean_path(host.home_as_written);
+    if (!host.home.empty() && written && *written != host.home) homes.push_back(*written);
+    std::error_code error;
+    const fs::path named = fs::canonical(value_of(environment, "HOME"), error);
+    struct stat found {};
+    if (error || named == host.home || named == named.root_path()) return homes;
+    const bool is_usable = ::stat(named.c_str(), &found) == 0 && found.st_uid == host.uid &&
+                           ::access(named.c_str(), W_OK | X_OK) == 0;
+    if (is_usable) homes.push_back(named);
+    return homes;
 }
 
 }  // namespace
@@ -72,6 +92,7 @@ Result<Places> find_places(const Environment& environment, const os::HostFacts& 
     places.socket = choose_socket(environment, host, socket_option, config);
     const std::string home = host.home.empty() ? value_of(environment, "HOME") : host.home;
     const std::string cache = value_of(environment, "XDG_CACHE_HOME");
+    places.homes = find_homes(environment, host);
     places.state = (cache.empty() ? home + "/.cache" : cache) + "/mechad";
     const std::string config_base = value_of(environment, "XDG_CONFIG_HOME");
     places.config_home = (config_base.empty() ? home + "/.config" : config_base) + "/mechad";

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/config.hpp"
 #include "daemon/os/host_facts.hpp"
@@ -22,9 +23,11 @@ struct Places {
     std::string init_binary;   // mechad-init
     std::string probe_binary;  // mechad-probe
     std::string program;       // mechad itself
-    std::string state;         // ${XDG_CACHE_HOME:-~/.cache}/mechad
-    std::string config_path;   // empty: built-in defaults
-    std::string config_home;   // where the user's config.toml would be
+    std::vector<std::string>
+        homes;                // of the user, under each name, existing; the first is passwd's
+    std::string state;        // ${XDG_CACHE_HOME:-~/.cache}/mechad
+    std::string config_path;  // empty: built-in defaults
+    std::string config_home;  // where the user's config.toml would be
 
     OwnPlaces own() const;
 };

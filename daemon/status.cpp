@@ -27,7 +27,7 @@ StatusReport make_status(const StatusFacts& facts, const Policy& policy, const P
         .confined = facts.backend->confined,
         .network = config.sandbox.network || !facts.backend->confined,
         .has_extra_binds = !config.sandbox.readable.empty() || !config.sandbox.writable.empty()};
-    const Proofs proofs = preflight.proofs();
+    const Proofs& proofs = preflight.proofs();
     StatusReport status;
     status.version = MECHAD_VERSION;
     status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill"};

@@ -115,12 +115,12 @@ struct Capabilities {
     bool operator==(const Capabilities&) const = default;
 };
 
-// One row of the closed claims table (PROTOCOL.md, "Claims"): a key, its value and the preflight
-// probe that proves it. A key that nothing proved is absent.
+// One row of the closed claims table (PROTOCOL.md, "Claims"): a key, its value and the probes of
+// preflight that prove it together. A key that nothing proved is absent.
 struct Claim {
     std::string key;
     std::string value;
-    std::string proof;
+    std::vector<std::string> proofs;  // in a status; not repeated for each run
     bool operator==(const Claim&) const = default;
 };
 using Claims = std::vector<Claim>;

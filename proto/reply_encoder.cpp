@@ -102,7 +102,7 @@ void write_proved_claims(JsonWriter& json, const Claims& claims) {
     for (const Claim& claim : claims) {
         json.object(claim.key);
         json.member("value", claim.value);
-        json.member("proof", claim.proof);
+        json.array("proofs", claim.proofs);
         json.end_object();
     }
     json.end_object();

@@ -149,7 +149,7 @@ Claims decode_claims(const JsonValue& object) {
             claims.push_back({claim.name, *value, {}});
         } else {
             claims.push_back({claim.name, text_or_empty(claim.value, "value"),
-                              text_or_empty(claim.value, "proof")});
+                              texts_or_none(claim.value, "proofs")});
         }
     }
     return claims;

@@ -22,7 +22,7 @@ std::vector<std::string> texts_or_none(const JsonValue& object, std::string_view
 // default is the worst that a daemon can say.
 Capabilities decode_capabilities(const JsonValue& object);
 
-// The member `claims`: {"key":"value"}, or {"key":{"value":…,"proof":…}} in a status.
+// The member `claims`: {"key":"value"}, or {"key":{"value":…,"proofs":[…]}} in a status.
 Claims decode_claims(const JsonValue& object);
 
 }  // namespace mechad

@@ -48,8 +48,9 @@ const char* word_for(ProbeVerdict verdict) {
 void print_claims(const StatusReport& status) {
     if (status.claims.empty()) std::cout << "claims       none\n";
     for (const auto& claim : status.claims) {
-        std::cout << "claim        " << claim.key << ": " << claim.value << " (by " << claim.proof
-                  << ")\n";
+        std::cout << "claim        " << claim.key << ": " << claim.value << " (by";
+        for (const auto& proof : claim.proofs) std::cout << " " << proof;
+        std::cout << ")\n";
     }
 }
 

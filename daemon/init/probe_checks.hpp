@@ -36,8 +36,8 @@ int check_ns(const char*);  // NAME=INODE of each namespace
 int check_shm(const char* id);      // the first bytes of that shared memory segment
 int check_queue(const char* name);  // the oldest message of that POSIX message queue
 
-// Stands for another program of the user: says "r" on stdout when it is ready and "s" for each
-// SIGURG, and ends with its stdin.
+// Stands for another program of the user: says "r" on stdout when it is ready, "c" for each SIGURG
+// of its parent and "x" for one of anybody else, and ends with its stdin.
 int be_witness();
 
 }  // namespace mechad

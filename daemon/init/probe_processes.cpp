@@ -146,7 +146,10 @@ int be_witness() {
     (void)write(STDOUT_FILENO, "r", 1);
     const timespec moment = {0, 20 * 1000 * 1000};
     for (;;) {
-        if (sigtimedwait(&watched, nullptr, &moment) == SIGURG) (void)write(STDOUT_FILENO, "s", 1);
+        siginfo_t info;
+        if (sigtimedwait(&watched, &info, &moment) == SIGURG) {
+            (void)write(STDOUT_FILENO, info.si_pid == getppid() ? "c" : "x", 1);
+        }
         pollfd lifeline = {STDIN_FILENO, POLLIN, 0};
         if (poll(&lifeline, 1, 0) != 0) return 0;
     }

@@ -2,88 +2,15 @@
 #include "daemon/launch/launcher.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 
-#include <array>
 #include <vector>
 
+#include "daemon/launch/spawn.hpp"
 #include "daemon/os/syscalls.hpp"
 
 namespace mechad {
 
 namespace {
-
-// What one posix_spawn passes on: stdio, and descriptors that keep their numbers.
-struct Inheritance {
-    int null = -1;
-    int stderr_end = -1;
-    std::vector<int> kept;
-};
-
-class FileActions {
-public:
-    explicit FileActions(const Inheritance& fds) {
-        (void)::posix_spawn_file_actions_init(&actions_);
-        (void)::posix_spawn_file_actions_adddup2(&actions_, fds.null, 0);
-        (void)::posix_spawn_file_actions_adddup2(&actions_, fds.null, 1);
-        (void)::posix_spawn_file_actions_adddup2(&actions_, fds.stderr_end, 2);
-        // dup2 onto itself clears close-on-exec (glibc 2.29); all others stay closed on exec.
-        for (const int fd : fds.kept) {
-            (void)::posix_spawn_file_actions_adddup2(&actions_, fd, fd);
-        }
-    }
-    ~FileActions() { (void)::posix_spawn_file_actions_destroy(&actions_); }
-    FileActions(const FileActions&) = delete;
-    FileActions& operator=(const FileActions&) = delete;
-    const posix_spawn_file_actions_t* get() const { return &actions_; }
-
-private:
-    posix_spawn_file_actions_t actions_{};
-};
-
-// Empty signal mask and default dispositions: what the daemon ignores the command must not.
-class SpawnAttributes {
-public:
-    SpawnAttributes() {
-        sigset_t none;
-        sigset_t all;
-        (void)::sigemptyset(&none);
-        (void)::sigfillset(&all);
-        (void)::posix_spawnattr_init(&attributes_);
-        (void)::posix_spawnattr_setsigmask(&attributes_, &none);
-        (void)::posix_spawnattr_setsigdefault(&attributes_, &all);
-        (void)::posix_spawnattr_setflags(&attributes_,
-                                         POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    }
-    ~SpawnAttributes() { (void)::posix_spawnattr_destroy(&attributes_); }
-    SpawnAttributes(const SpawnAttributes&) = delete;
-    SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-    const posix_spawnattr_t* get() const { return &attributes_; }
-
-private:
-    posix_spawnattr_t attributes_{};
-};
-
-Result<pid_t> spawn(const std::string& path, const std::vector<std::string>& argv,
-                    const Inheritance& fds) {
-    std::vector<char*> words;
-    words.reserve(argv.size() + 1);
-    for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    std::array<char*, 1> no_environment{nullptr};
-    const FileActions actions(fds);
-    const SpawnAttributes attributes;
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, path.c_str(), actions.get(), attributes.get(),
-                                    words.data(), no_environment.data());
-    if (error != 0) {
-        return Error(ErrorKind::sandbox_setup_failed,
-                     "cannot start " + argv[0] + ": " + os::errno_text(error))
-            .with_step("posix_spawn", error);
-    }
-    return pid;
-}
 
 // A failure to make a pipe or the like, told as a failed box.
 Error as_setup_failure(const Error& cause) {
@@ -157,7 +84,8 @@ Result<std::unique_ptr<LiveBox>> Launcher::launch(const Box& box, const BoxPlan&
     auto& [our_end, init_end] = *control;
     const std::string init_number = std::to_string(init_end.get());
 
-    Inheritance fds{.null = null_.get(), .stderr_end = null_.get(), .kept = {init_end.get()}};
+    SpawnFds fds{
+        .in = null_.get(), .out = null_.get(), .err = null_.get(), .kept = {init_end.get()}};
     os::Pipe diagnostics;
     GeneratedFiles files;
     std::string program;
@@ -174,7 +102,7 @@ Result<std::unique_ptr<LiveBox>> Launcher::launch(const Box& box, const BoxPlan&
         if (auto set = os::set_nonblocking(diagnostics.read_end.get()); !set) {
             return as_setup_failure(set.error());
         }
-        fds.stderr_end = diagnostics.write_end.get();
+        fds.err = diagnostics.write_end.get();
 
         auto passwd = os::make_memfd("passwd", plan.passwd);
         if (!passwd) return as_setup_failure(passwd.error());
@@ -194,7 +122,7 @@ Result<std::unique_ptr<LiveBox>> Launcher::launch(const Box& box, const BoxPlan&
                 init_number};
     }
 
-    auto pid = spawn(program, argv, fds);
+    auto pid = spawn(program, argv, {}, fds);
     if (!pid) return pid.error();
     auto child = reaper_.adopt(*pid);
     if (!child) return as_setup_failure(child.error());

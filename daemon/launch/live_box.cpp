@@ -190,10 +190,13 @@ LiveBox::LiveBox(const asio::any_io_executor& executor, os::UniqueFd control,
         const auto state = weak.lock();
         if (!state) return;
         state->news.is_ended = true;
+        state->news.wait_status = state->child->wait_status;
         state->tell();
     };
-    state_->setup_timer.async_wait([launcher = state_->child](const auto& error) {
-        if (!error && !launcher->is_ended) (void)os::signal_pidfd(launcher->pidfd, SIGKILL);
+    state_->setup_timer.async_wait([state = state_](const auto& error) {
+        if (error || state->child->is_ended) return;
+        state->news.is_late = true;
+        (void)os::signal_pidfd(state->child->pidfd, SIGKILL);
     });
 }
 

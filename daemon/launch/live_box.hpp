@@ -41,7 +41,9 @@ struct BoxNews {
     std::optional<init_wire::Exited> exited;
     bool is_empty = false;
     bool is_lost = false;   // the control socket ended, or spoke nonsense
+    bool is_late = false;   // the setup deadline passed
     bool is_ended = false;  // the launcher was reaped
+    int wait_status = 0;    // its end, as waitpid(2)
 };
 
 class LiveBox {

@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -81,37 +79,11 @@ std::string launcher_problem(const std::string& path) {
     }
 }
 
-// First line of `path argument`, run with an empty environment; empty when it cannot be had.
-// Bounded: a launcher that hangs is stopped after two seconds.
-std::string first_line_of(const std::string& path, const char* argument) {
-    auto pipe = make_pipe();
-    if (!pipe) return {};
-    posix_spawn_file_actions_t actions;
-    (void)::posix_spawn_file_actions_init(&actions);
-    (void)::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)::posix_spawn_file_actions_adddup2(&actions, pipe->write_end.get(), 1);
-    (void)::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    std::array<char*, 3> argv = {const_cast<char*>(path.c_str()), const_cast<char*>(argument),
-                                 nullptr};
-    std::array<char*, 1> no_environment{nullptr};
-    pid_t pid = 0;
-    const int error =
-        ::posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(), no_environment.data());
-    (void)::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) return {};
-    pipe->write_end.reset();
-
-    std::string text(256, '\0');
-    const bool has_answer = wait_readable(pipe->read_end.get(), std::chrono::seconds(2));
-    const ssize_t got =
-        has_answer ? ::read(pipe->read_end.get(), text.data(), text.size()) : ssize_t{0};
-    (void)::kill(pid, SIGKILL);  // our own unreaped child; it has said what we wanted
-    (void)::waitpid(pid, nullptr, 0);
-    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    return text.substr(0, text.find('\n'));
-}
+}  // namespace
 
 void find_bwrap(HostFacts& facts) {
+    facts.bwrap.clear();
+    facts.bwrap_version.clear();
     facts.bwrap_problem = "bwrap is not installed";
     for (const std::string path : bwrap_paths) {
         if (::access(path.c_str(), F_OK) != 0) continue;
@@ -123,12 +95,9 @@ void find_bwrap(HostFacts& facts) {
             continue;
         }
         facts.bwrap = real;
-        facts.bwrap_version = first_line_of(real, "--version");
         return;
     }
 }
-
-}  // namespace
 
 HostFacts gather_host_facts() {
     HostFacts facts;
@@ -141,10 +110,10 @@ HostFacts gather_host_facts() {
     if (::getpwuid_r(facts.uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found) {
         facts.user = entry.pw_name;
         facts.home = canonical(entry.pw_dir);
+        facts.home_as_written = entry.pw_dir;
     }
     facts.system = find_system_entries();
     facts.resolv_conf_file = find_resolv_conf(facts.system);
-    find_bwrap(facts);
     return facts;
 }
 

@@ -34,18 +34,24 @@ struct SystemEntry {
 struct HostFacts {
     uid_t uid = 0;
     gid_t gid = 0;
-    std::string user;  // of the passwd entry; "user" when there is none
-    std::string home;  // of the passwd entry, canonical; empty when it does not exist
+    std::string user;             // of the passwd entry; "user" when there is none
+    std::string home;             // of the passwd entry, canonical; empty when it does not exist
+    std::string home_as_written;  // as the entry has it, links and all
     std::vector<SystemEntry> system;
     // The regular file behind /etc/resolv.conf when it lies outside the system directories (as
     // with systemd-resolved, below /run); empty otherwise.
     std::string resolv_conf_file;
     std::string bwrap;               // absolute path of a launcher that passed the checks, or empty
-    std::string bwrap_version;       // as it prints it
+    std::string bwrap_version;       // as it prints it, once it was asked
     std::string bwrap_problem;       // why `bwrap` is empty
     std::vector<std::string> notes;  // for status: what this machine does not let mechad do
 };
 
+// All but what is known of bwrap.
 HostFacts gather_host_facts();
+
+// The path of a bwrap that only root can have put there and that runs without privileges: `bwrap`,
+// or `bwrap_problem`.
+void find_bwrap(HostFacts& facts);
 
 }  // namespace mechad::os

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/preflight/preflight.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/un.h>
-
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <cstring>
 
 #include "daemon/log.hpp"
+#include "daemon/preflight/diagnosis.hpp"
+#include "daemon/preflight/launcher_check.hpp"
 #include "daemon/preflight/probe_run.hpp"
-#include "daemon/preflight/scratch.hpp"
-#include "daemon/preflight/token_listener.hpp"
+#include "daemon/stream/off_loop.hpp"
 
 namespace mechad {
 
@@ -24,35 +18,41 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::seconds probe_timeout{10};
+constexpr std::chrono::seconds file_deadline{10};
+// One may be an accident of a launcher that is being replaced.
+constexpr int unproved_boxes_max = 3;
 
-TokenListener::Endpoint loopback_endpoint() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return TokenListener::Endpoint(&address, sizeof address);
-}
-
-TokenListener::Endpoint path_endpoint(const std::string& path) {
-    const asio::local::stream_protocol::endpoint local(path);
-    return TokenListener::Endpoint(local.data(), local.size(), 0);
-}
-
-std::string port_of(const TokenListener& listener) {
-    sockaddr_in address{};
-    const auto endpoint = listener.endpoint();
-    std::memcpy(&address, endpoint.data(), std::min(endpoint.size(), sizeof address));
-    return std::to_string(ntohs(address.sin_port));
-}
+constexpr std::string_view recheck_remedy =
+    "mechad-ctl status lists each probe; mend the cause, then: mechad-ctl recheck";
 
 ProbeReport report_of(std::string name, ProbeVerdict verdict, std::string detail) {
     return {std::move(name), verdict, std::move(detail)};
 }
 
+std::int64_t unix_seconds_now() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+// The most telling of what went wrong: a leak before what is broken, else in order.
+const ProbeReport* find_worst(const std::vector<ProbeReport>& probes) {
+    const ProbeReport* worst = nullptr;
+    for (const auto& probe : probes) {
+        if (probe.verdict == ProbeVerdict::proved) continue;
+        const bool is_worse = worst == nullptr || (probe.verdict == ProbeVerdict::leak &&
+                                                   worst->verdict != ProbeVerdict::leak);
+        if (is_worse) worst = &probe;
+    }
+    return worst;
+}
+
 }  // namespace
 
-Preflight::Preflight(const RunServices& services, Policy& policy, PreflightPlaces places)
+Preflight::Preflight(const RunServices& services, Policy& policy, os::HostFacts& host,
+                     PreflightPlaces places)
     : services_(services),
       policy_(policy),
+      host_(host),
       places_(std::move(places)),
       finished_(services.executor, asio::steady_timer::time_point::max()) {}
 
@@ -62,101 +62,175 @@ asio::awaitable<void> Preflight::wait_finished() {
     }
 }
 
-asio::awaitable<void> Preflight::execute() {
-    const bool lacks_launcher =
-        services_.backend == &bwrap_backend && services_.host->bwrap.empty();
-    Result<void> probed = Error(ErrorKind::preflight_failed, services_.host->bwrap_problem);
-    try {
-        if (!lacks_launcher) probed = co_await probe_all();
-    } catch (const std::exception& failure) {
-        // Whatever it was, a preflight that never ends would let every request wait for ever.
-        probed = Error(ErrorKind::internal, failure.what());
+asio::awaitable<void> Preflight::recheck() {
+    if (is_probing_) {
+        while (is_probing_) {
+            co_await finished_.async_wait(asio::as_tuple(asio::use_awaitable));
+        }
+        co_return;
     }
-    if (!probed) {
-        report_.probes.push_back(
-            report_of("setup", ProbeVerdict::broken, probed.error().message()));
-    }
-    conclude();
+    is_probing_ = true;
+    Verdict verdict;
+    co_await examine(verdict);
+    is_probing_ = false;
+    adopt(std::move(verdict));
     finished_.cancel();
 }
 
-// One box per network setting, each with all its probes in one command.
-asio::awaitable<Result<void>> Preflight::probe_all() {
-    Scratch::sweep(places_.state, places_.home);
-    auto planted = Scratch::plant(places_.state, places_.home, places_.probe_binary);
-    if (!planted) co_return planted.error();
-    scratch_.emplace(std::move(*planted));
-
-    const std::string token = os::random_hex(16);
-    TokenListener tcp(services_.executor, token);
-    TokenListener unix_socket(services_.executor, token);
-    auto listening = tcp.listen(loopback_endpoint());
-    if (listening) listening = unix_socket.listen(path_endpoint(scratch_->socket_path()));
-    if (listening) {
-        const ProbeTargets targets{.token = token,
-                                   .scratch = &*scratch_,
-                                   .tcp_port = port_of(tcp),
-                                   .timeout = probe_timeout};
-        const bool is_confined = services_.backend->confined;
-        if (is_confined) co_await probe_box(targets, NetworkProbe::closed, tcp, unix_socket);
-        co_await probe_box(targets, NetworkProbe::open, tcp, unix_socket);
+// Whatever goes wrong becomes a probe that is broken: a preflight that never ends would let every
+// request wait for ever.
+asio::awaitable<void> Preflight::examine(Verdict& verdict) {
+    verdict.host = host_;
+    Result<void> probed;
+    try {
+        probed = co_await probe_boxes(verdict);
+    } catch (const std::exception& failure) {
+        probed = Error(ErrorKind::internal, failure.what());
     }
-    co_await tcp.close();
-    co_await unix_socket.close();
-    scratch_.reset();
-    co_return listening;
+    if (probed) co_return;
+    // A box without them was made, and would have run the command.
+    const auto worse =
+        probed.error().step() == Run::proof_step ? ProbeVerdict::leak : ProbeVerdict::broken;
+    const std::string name = worse == ProbeVerdict::leak ? "namespaces" : "setup";
+    std::string detail = probed.error().message();
+    verdict.remedy = probed.error().hint();
+    if (services_.backend == &bwrap_backend && probed.error().step() == "launch") {
+        auto diagnosis = diagnose_bwrap(detail, verdict.host, os::gather_namespace_facts());
+        detail = std::move(diagnosis.reason);
+        verdict.remedy = std::move(diagnosis.remedy);
+    }
+    verdict.probes.push_back(report_of(name, worse, std::move(detail)));
 }
 
-asio::awaitable<void> Preflight::probe_box(const ProbeTargets& targets, NetworkProbe network,
-                                           TokenListener& tcp, TokenListener& unix_socket) {
-    const auto answers = co_await run_probe(services_, policy_, targets, network);
-    const auto tcp_heard = co_await tcp.take_verdict();
-    const auto unix_heard = co_await unix_socket.take_verdict();
-    if (!answers || !tcp_heard || !unix_heard) {
-        const Error error = !answers     ? answers.error()
-                            : !tcp_heard ? tcp_heard.error()
-                                         : unix_heard.error();
-        report_.probes.push_back(
-            report_of(std::string("box_") + (network == NetworkProbe::closed ? "closed" : "open"),
-                      ProbeVerdict::broken, error.message()));
-        co_return;
-    }
-    for (auto& verdict :
-         judge(*answers, targets, network, services_.backend->confined, *tcp_heard, *unix_heard)) {
-        report_.probes.push_back(std::move(verdict));
-    }
+Error Preflight::files_hang() const {
+    return Error(ErrorKind::preflight_failed,
+                 "the files of preflight cannot be used in time: a home, " + places_.ground.state +
+                     " or a directory for temporary files hangs",
+                 {}, "look for a network file system that does not answer");
 }
 
-// A leak outranks a broken control; both refuse everything.
-void Preflight::conclude() {
-    report_.finished_unix_s = std::chrono::duration_cast<std::chrono::seconds>(
-                                  std::chrono::system_clock::now().time_since_epoch())
-                                  .count();
-    const ProbeReport* worst = nullptr;
-    for (const auto& probe : report_.probes) {
-        if (probe.verdict == ProbeVerdict::proved) continue;
-        if (worst == nullptr || probe.verdict == ProbeVerdict::leak) worst = &probe;
+asio::awaitable<Result<std::shared_ptr<Scratch>>> Preflight::plant() const {
+    using Planted = Result<std::shared_ptr<Scratch>>;
+    const auto work = [ground = places_.ground, probe = places_.probe_binary]() -> Planted {
+        Scratch::sweep(ground);
+        auto scratch = Scratch::plant(ground, probe);
+        if (!scratch) return scratch.error();
+        return std::make_shared<Scratch>(*std::move(scratch));
+    };
+    auto planted = co_await off_loop(services_.executor, work, file_deadline);
+    if (!planted) co_return files_hang();
+    co_return std::move(*planted);
+}
+
+asio::awaitable<Result<void>> Preflight::probe_boxes(Verdict& verdict) {
+    if (services_.backend == &bwrap_backend) {
+        co_await check_bwrap(services_.executor, *services_.reaper, verdict.host);
+        if (verdict.host.bwrap.empty()) {
+            co_return Error(ErrorKind::preflight_failed, verdict.host.bwrap_problem, {},
+                            "sudo apt-get install bubblewrap (0.8.0-2+deb12u1, 0.10 or later, "
+                            "not setuid)\nThen: mechad-ctl recheck");
+        }
     }
-    if (worst == nullptr) {
-        report_.state = PreflightState::passed;
-        const auto has_proved = [this](std::string_view name) {
-            return std::any_of(report_.probes.begin(), report_.probes.end(),
-                               [&](const ProbeReport& probe) { return probe.name == name; });
-        };
-        proofs_.home_hidden = has_proved("home_canary_closed") && has_proved("home_canary_open");
-        proofs_.network_closed =
-            has_proved("tcp_listener_closed") && has_proved("tcp_listener_open");
-        proofs_.unix_sockets_denied =
-            has_proved("unix_listener_closed") && has_proved("unix_listener_open");
-        log_info("preflight passed: " + std::string(services_.backend->name));
+    auto scratch = co_await plant();
+    if (!scratch) co_return scratch.error();
+
+    Surroundings surroundings(services_.executor, *services_.reaper);
+    surroundings_ = &surroundings;
+    Result<void> probed = surroundings.set_up(**scratch, places_.probe_binary);
+    if (probed && services_.backend->confined) {
+        probed = co_await probe_box(verdict, *scratch, surroundings, NetworkProbe::closed);
+    }
+    // What made no box the first time makes none the second time either, after as long a wait.
+    if (probed) probed = co_await probe_box(verdict, *scratch, surroundings, NetworkProbe::open);
+    surroundings_ = nullptr;
+    co_await surroundings.close();
+    auto remove = [held = *std::move(scratch)]() mutable {
+        held.reset();
+        return true;
+    };
+    (void)co_await off_loop(services_.executor, std::move(remove), file_deadline);
+    co_return probed;
+}
+
+asio::awaitable<Result<void>> Preflight::probe_box(Verdict& verdict,
+                                                   std::shared_ptr<const Scratch> scratch,
+                                                   Surroundings& surroundings,
+                                                   NetworkProbe network) {
+    ProbeTargets targets;
+    scratch->add_to(targets);
+    surroundings.add_to(targets);
+    targets.own_socket = places_.own_socket;
+    const auto battery = make_battery(targets, network, services_.backend->confined);
+    RunServices services = services_;
+    services.host = &verdict.host;
+    const ProbeOrder order{.program = scratch->probe(),
+                           .workspace = scratch->workspace(),
+                           .token = surroundings.token(),
+                           .env = surroundings.control_env(),
+                           .network = network,
+                           .timeout = probe_timeout};
+    is_own_socket_reached_ = false;
+    ActiveRun entry;
+    probe_run_ = &entry;
+    if (is_aborted_) co_return Error(ErrorKind::shutting_down, "mechad is stopping");
+    const auto answers = co_await run_probe(services, policy_, order, battery, entry);
+    probe_run_ = nullptr;
+    if (!answers) co_return answers.error();
+
+    Sightings seen;
+    if (const auto looked = co_await surroundings.look(seen); !looked) co_return looked.error();
+    const auto look_at_files = [scratch, seen, token = surroundings.token()]() mutable {
+        scratch->look(token, seen);
+        scratch->clear_marks();
+        return seen;
+    };
+    const auto all_seen = co_await off_loop(services_.executor, look_at_files, file_deadline);
+    if (!all_seen) co_return files_hang();
+    seen = *all_seen;
+    seen.own_socket_reached = is_own_socket_reached_;
+    if (services_.backend->confined) {
+        verdict.probes.push_back(report_of("namespaces" + std::string(suffix_of(network)),
+                                           ProbeVerdict::proved, "all of the box's own"));
+    }
+    for (auto& report : judge(battery, *answers, seen)) verdict.probes.push_back(std::move(report));
+    co_return Result<void>();
+}
+
+void Preflight::adopt(Verdict verdict) {
+    report_ = {};
+    report_.finished_unix_s = unix_seconds_now();
+    report_.probes = std::move(verdict.probes);
+    host_ = std::move(verdict.host);
+    unproved_boxes_ = 0;
+    if (const ProbeReport* const worst = find_worst(report_.probes)) {
+        const std::string what = worst->verdict == ProbeVerdict::leak ? "leak" : "broken";
+        return fail(worst->name + " (" + what + "): " + worst->detail,
+                    verdict.remedy.empty() ? std::string(recheck_remedy) : verdict.remedy);
+    }
+    report_.state = PreflightState::passed;
+    proofs_ = make_proofs(report_.probes);
+    log_info("preflight passed: " + std::string(services_.backend->name));
+}
+
+void Preflight::fail(std::string reason, std::string remedy) {
+    report_.state = PreflightState::failed;
+    report_.reason = std::move(reason);
+    report_.remedy = std::move(remedy);
+    proofs_ = {};
+    log_warning("preflight failed, no run is accepted: " + report_.reason);
+}
+
+void Preflight::note_box(bool is_proved, const std::string& why) {
+    if (is_proved) {
+        unproved_boxes_ = 0;
         return;
     }
-    report_.state = PreflightState::failed;
-    report_.reason = worst->name + ": " + worst->detail;
-    report_.remedy = services_.host->bwrap.empty() && services_.backend == &bwrap_backend
-                         ? "apt-get install bubblewrap"
-                         : "mechad-ctl status lists each probe; mend the cause and restart mechad";
-    log_warning("preflight failed, no run is accepted: " + report_.reason);
+    if (++unproved_boxes_ < unproved_boxes_max || report_.state != PreflightState::passed) return;
+    report_.probes.push_back(report_of("namespaces", ProbeVerdict::leak, why));
+    fail("namespaces (leak): " + std::to_string(unproved_boxes_) +
+             " boxes in a row did not prove themselves, and their commands were not executed: " +
+             why,
+         "find out what replaced or changed " + host_.bwrap + ", then: mechad-ctl recheck");
 }
 
 std::optional<Error> Preflight::refusal() const {
@@ -167,8 +241,14 @@ std::optional<Error> Preflight::refusal() const {
         {}, report_.remedy);
 }
 
-Proofs Preflight::proofs() const {
-    return report_.state == PreflightState::passed ? proofs_ : Proofs{};
+const std::string& Preflight::token() const {
+    static const std::string none;
+    return surroundings_ == nullptr ? none : surroundings_->token();
+}
+
+void Preflight::abort() {
+    is_aborted_ = true;
+    if (probe_run_ != nullptr && probe_run_->stop_now) probe_run_->stop_now();
 }
 
 }  // namespace mechad

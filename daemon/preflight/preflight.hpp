@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Proves the configured sandbox once at start, over the same path that a request takes: controls
-// that must succeed beside denials that must fail. Until it passed nothing runs, and what it did
-// not prove is not claimed.
+// Proves the configured sandbox over the same path that a request takes: controls that must
+// succeed beside denials that must fail. Until it passed nothing runs, and what it did not prove
+// is not claimed.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "daemon/claims.hpp"
 #include "daemon/policy.hpp"
-#include "daemon/preflight/probe_run.hpp"
+#include "daemon/preflight/battery.hpp"
 #include "daemon/preflight/scratch.hpp"
-#include "daemon/preflight/token_listener.hpp"
+#include "daemon/preflight/surroundings.hpp"
 #include "daemon/run.hpp"
 #include "proto/messages.hpp"
 
@@ -21,40 +22,72 @@ namespace mechad {
 
 struct PreflightPlaces {
     std::string probe_binary;  // mechad-probe, a static program
-    std::string state;         // mechad's own private directory, for the scratch workspace
-    std::string home;          // of the passwd entry; empty when there is none
+    ScratchGround ground;
+    std::string own_socket;  // mechad's; empty: none is open
 };
 
 class Preflight {
 public:
-    // Both outlive this.
-    Preflight(const RunServices& services, Policy& policy, PreflightPlaces places);
+    // All outlive this object. `host` is rewritten, what concerns the launcher, by each verdict.
+    Preflight(const RunServices& services, Policy& policy, os::HostFacts& host,
+              PreflightPlaces places);
 
-    boost::asio::awaitable<void> execute();
+    // Probes the sandbox and takes the verdict over. While one is under way a second call only
+    // waits for its end. The old verdict stands until the new one is there; the first time there
+    // is none, and requests wait.
+    boost::asio::awaitable<void> recheck();
+
+    // Returns once there is a verdict.
     boost::asio::awaitable<void> wait_finished();
 
-    // For a daemon that stops before the end of it.
-    void remove_files() { scratch_.reset(); }
-
-    // The error for every spawn; empty when the proof stands.
-    std::optional<Error> refusal() const;
-    // All false unless it passed.
-    Proofs proofs() const;
     const PreflightReport& report() const { return report_; }
+    // Why nothing may run; nullopt once proved.
+    std::optional<Error> refusal() const;
+    // What was proved; nothing before the first verdict and after a bad one.
+    const Proofs& proofs() const { return proofs_; }
+
+    // What came of making one run's box: whether it proved its namespaces. One that did not was
+    // refused; when that goes on, the verdict is no longer true and nothing is accepted any more.
+    void note_box(bool is_proved, const std::string& why);
+
+    // A process of a box reached mechad's own socket.
+    void note_own_socket_reached() { is_own_socket_reached_ = true; }
+    const std::string& token() const;  // what the probe would send there; empty: none is probing
+
+    bool is_probing() const { return is_probing_; }
+    // Makes a recheck end soon, whatever it finds.
+    void abort();
 
 private:
-    boost::asio::awaitable<Result<void>> probe_all();
-    boost::asio::awaitable<void> probe_box(const ProbeTargets& targets, NetworkProbe network,
-                                           TokenListener& tcp, TokenListener& unix_socket);
-    void conclude();
+    struct Verdict {
+        std::vector<ProbeReport> probes;
+        std::string remedy;  // of what stopped the probing, where something is known
+        os::HostFacts host;
+    };
+    boost::asio::awaitable<void> examine(Verdict& verdict);
+    boost::asio::awaitable<Result<void>> probe_boxes(Verdict& verdict);
+    boost::asio::awaitable<Result<std::shared_ptr<Scratch>>> plant() const;
+    boost::asio::awaitable<Result<void>> probe_box(Verdict& verdict,
+                                                   std::shared_ptr<const Scratch> scratch,
+                                                   Surroundings& surroundings,
+                                                   NetworkProbe network);
+    Error files_hang() const;
+    void adopt(Verdict verdict);
+    void fail(std::string reason, std::string remedy);
 
     const RunServices& services_;
     Policy& policy_;
+    os::HostFacts& host_;
     PreflightPlaces places_;
+    boost::asio::steady_timer finished_;  // for any number of waiters
     PreflightReport report_;
-    std::optional<Scratch> scratch_;  // while it runs
     Proofs proofs_;
-    boost::asio::steady_timer finished_;
+    ActiveRun* probe_run_ = nullptr;  // the probe's run that is under way
+    const Surroundings* surroundings_ = nullptr;
+    bool is_probing_ = false;
+    bool is_aborted_ = false;
+    bool is_own_socket_reached_ = false;
+    int unproved_boxes_ = 0;  // in a row
 };
 
 }  // namespace mechad

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::uint64_t answer_bytes_max = std::uint64_t{64} << 10;
+constexpr std::uint64_t answer_bytes_max = std::uint64_t{256} << 10;
 
 // Keeps what the probe prints; has nothing to say to it.
 class AnswerCollector final : public RunClient {
@@ -59,58 +59,29 @@ private:
     bool is_over_ = false;
 };
 
-std::string nonce_check(const ProbeTargets& t) { return "read:" + t.scratch->nonce_path(); }
-std::string canary_check(const ProbeTargets& t) { return "read:" + t.scratch->canary_path(); }
-std::string tcp_check(const ProbeTargets& t) { return "tcp:127.0.0.1:" + t.tcp_port; }
-// Relative to the workspace, where the probe runs.
-std::string unix_check() { return std::string("unix:") + Scratch::socket_name; }
-
-SpawnParams probe_request(const ProbeTargets& targets, NetworkProbe network) {
+SpawnParams probe_request(const ProbeOrder& order, const std::vector<Probe>& battery) {
     SpawnParams request;
-    request.argv = {targets.scratch->probe(), targets.token, nonce_check(targets),
-                    tcp_check(targets), unix_check()};
-    if (!targets.scratch->canary_path().empty()) request.argv->push_back(canary_check(targets));
-    request.workspace = targets.scratch->workspace();
-    request.network = network == NetworkProbe::open;
-    request.timeout = targets.timeout;
+    request.argv = {order.program, order.token};
+    for (const auto& probe : battery) {
+        request.argv->insert(request.argv->end(), probe.checks.begin(), probe.checks.end());
+    }
+    request.workspace = order.workspace;
+    request.network = order.network == NetworkProbe::open;
+    request.env = {order.env};
+    request.timeout = order.timeout;
     request.output_limit_bytes = answer_bytes_max;
     request.label = "preflight";
     return request;
 }
 
-std::string answer_to(const ProbeAnswers& answers, const std::string& check) {
-    const auto found = answers.find(check);
-    return found == answers.end() ? "no answer" : found->second;
-}
-
-bool is_ok(std::string_view answer) { return answer == "ok" || answer.starts_with("ok "); }
-bool is_refused(std::string_view answer) { return answer.starts_with("errno "); }
-
-// A denial is proved when the probe was refused and nothing arrived outside. A probe that claims
-// success without effect, or gave no answer, proves nothing.
-ProbeReport judge_denial(std::string name, const std::string& answer, bool is_breached) {
-    const auto verdict = is_breached          ? ProbeVerdict::leak
-                         : is_refused(answer) ? ProbeVerdict::proved
-                                              : ProbeVerdict::broken;
-    return {std::move(name), verdict, answer};
-}
-
-ProbeReport judge_control(std::string name, const std::string& answer, bool has_effect) {
-    const bool is_good = is_ok(answer) && has_effect;
-    return {std::move(name), is_good ? ProbeVerdict::proved : ProbeVerdict::broken, answer};
-}
-
-bool has_bytes(const std::string& answer, const std::string& bytes) {
-    return answer.find(bytes) != std::string::npos;
-}
-
 }  // namespace
 
 asio::awaitable<Result<ProbeAnswers>> run_probe(const RunServices& services, Policy& policy,
-                                                const ProbeTargets& targets, NetworkProbe network) {
-    const auto admission = policy.admit_probe(probe_request(targets, network));
+                                                const ProbeOrder& order,
+                                                const std::vector<Probe>& battery,
+                                                ActiveRun& entry) {
+    const auto admission = policy.admit_probe(probe_request(order, battery));
     if (!admission) co_return admission.error();
-    ActiveRun entry;
     AnswerCollector collector(services.executor);
     Run run(services, *admission, collector, entry);
     const auto report = co_await run.execute(Proofs{});
@@ -121,32 +92,10 @@ asio::awaitable<Result<ProbeAnswers>> run_probe(const RunServices& services, Pol
                             std::to_string(report->exit_code) + ", signal " +
                             std::to_string(report->exit_signal) + ")");
     }
-    co_return collector.answers();
-}
-
-std::vector<ProbeReport> judge(const ProbeAnswers& answers, const ProbeTargets& targets,
-                               NetworkProbe network, bool is_confined, bool tcp_heard,
-                               bool unix_heard) {
-    const std::string suffix = network == NetworkProbe::closed ? "_closed" : "_open";
-    const std::string nonce = answer_to(answers, nonce_check(targets));
-    std::vector<ProbeReport> reports;
-    reports.push_back(judge_control("workspace_nonce" + suffix, nonce,
-                                    has_bytes(nonce, targets.scratch->nonce())));
-    if (!is_confined) return reports;
-
-    if (!targets.scratch->canary_path().empty()) {
-        const std::string canary = answer_to(answers, canary_check(targets));
-        reports.push_back(
-            judge_denial("home_canary" + suffix, canary,
-                         is_ok(canary) || has_bytes(canary, targets.scratch->canary())));
+    if (report->tree != TreeState::empty) {
+        co_return Error(ErrorKind::preflight_failed, "processes of mechad-probe outlive it");
     }
-    const std::string tcp = answer_to(answers, tcp_check(targets));
-    reports.push_back(network == NetworkProbe::closed
-                          ? judge_denial("tcp_listener" + suffix, tcp, tcp_heard)
-                          : judge_control("tcp_listener" + suffix, tcp, tcp_heard));
-    reports.push_back(
-        judge_denial("unix_listener" + suffix, answer_to(answers, unix_check()), unix_heard));
-    return reports;
+    co_return collector.answers();
 }
 
 }  // namespace mechad

@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: MIT
-// The files preflight plants: a scratch workspace in mechad's state directory and a canary in the
-// user's home. Removed on every path; what a killed daemon left is removed by the next one.
+// The files of preflight: a scratch workspace in mechad's state directory, and canaries in the
+// home and in the directories for temporary files. All of it is removed on every path; what a
+// killed daemon left is removed by the next one. Everything here may block, on a network file
+// system for long.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "daemon/os/unique_fd.hpp"
+#include "daemon/preflight/battery.hpp"
 #include "proto/result.hpp"
 
 namespace mechad {
 
+// Where preflight plants; all absolute.
+struct ScratchGround {
+    std::string state;               // mechad's own private directory
+    std::vector<std::string> homes;  // the user's home under each of its names; none: no home
+    std::vector<std::string> temporary = {"/tmp", "/var/tmp", "/dev/shm"};
+    // Where nothing may be written; nothing is planted.
+    std::vector<std::string> system = {"/usr", "/etc", "/opt"};
+};
+
 class Scratch {
 public:
-    // Plants nonce, probe and canary, each file holding fresh random bytes. `state` is a private
-    // directory. An empty `home` plants no canary.
-    static Result<Scratch> plant(const std::string& state, const std::string& home,
-                                 const std::string& probe_binary);
-    // Removes scratch of daemons that are gone (their lock is free). Never that of a living one.
-    static void sweep(const std::string& state, const std::string& home);
+    // Each file holds fresh random bytes and has mode 0600. An error about a home says that no
+    // canary could be planted there, and so nothing proved about it.
+    static Result<Scratch> plant(const ScratchGround& ground, const std::string& probe_binary);
+    // Removes what daemons that are gone left behind (their locks are free). Never that of a
+    // living one.
+    static void sweep(const ScratchGround& ground);
 
     Scratch(Scratch&&) = default;
     Scratch& operator=(Scratch&&) = delete;
@@ -25,23 +38,33 @@ public:
 
     const std::string& workspace() const { return workspace_; }
     std::string probe() const { return workspace_ + "/mechad-probe"; }
-    std::string nonce_path() const { return workspace_ + "/nonce"; }
+    const std::string& secret() const { return secret_; }  // of every canary
     // For a listener in the workspace: the same file by a path that is short enough for a socket
     // address (unix(7): 107 bytes), however long the workspace's is. Valid in this process.
     std::string socket_path() const;
-    static constexpr const char* socket_name = "probe.sock";
-    const std::string& nonce() const { return nonce_; }
-    const std::string& canary_path() const { return canary_path_; }  // empty: no home
-    const std::string& canary() const { return canary_; }
+
+    // The part of the targets that is files.
+    void add_to(ProbeTargets& targets) const;
+    // Takes away what an earlier box wrote.
+    void clear_marks() const;
+    // The part of the sightings that is files. `token`: what the probe writes.
+    void look(const std::string& token, Sightings& seen) const;
 
 private:
     Scratch() = default;
+    Result<void> plant_canaries(const ScratchGround& ground);
 
+    std::string name_;
     std::string directory_;
     std::string workspace_;
     std::string nonce_;
-    std::string canary_path_;
-    std::string canary_;
+    std::string secret_;
+    std::vector<std::string> home_canaries_;  // by every name
+    std::vector<std::string> tmp_canaries_;
+    std::vector<std::string> temporary_;
+    std::vector<std::string> tmp_marks_;
+    std::vector<std::string> outside_marks_;
+    std::vector<os::UniqueFd> canary_locks_;  // flock'ed: these canaries are in use
     os::UniqueFd workspace_fd_;
     os::UniqueFd lock_;  // flock'ed for as long as the scratch is in use
 };

@@ -42,7 +42,8 @@ StatusReport full_status() {
     status.backend_version = "0.8.0";
     status.confined = true;
     status.network_override = "allow";
-    status.claims = {{"home", "hidden", "home_canary"}, {"network", "closed", "tcp_listener"}};
+    status.claims = {{"home", "hidden", {"home_canary"}},
+                     {"network", "closed", {"tcp_listener", "udp_listener"}}};
     status.capabilities = closed();
     status.preflight = {
         PreflightState::failed,
