@@ -61,6 +61,8 @@ void add_files(std::vector<Probe>& battery, const ProbeTargets& targets) {
                            .checks = checks_of("stat:", routes_to(targets.home_canaries)),
                            .refused_with = {"ENOENT", "ENOTDIR", "EACCES"},
                            .control = &Sightings::canaries_intact});
+    } else {
+        battery.push_back({.name = "home_absent", .checks = {}});
     }
     battery.push_back({.name = "outside_write",
                        .checks = checks_of("write:", targets.outside_marks),

@@ -178,7 +178,8 @@ asio::awaitable<Result<void>> Preflight::probe_box(Verdict& verdict,
     if (!answers) co_return answers.error();
 
     Sightings seen;
-    if (const auto looked = co_await surroundings.look(seen); !looked) co_return looked.error();
+    const auto looked = co_await surroundings.look(seen);
+    if (!looked) co_return looked.error();
     const auto look_at_files = [scratch, seen, token = surroundings.token()]() mutable {
         scratch->look(token, seen);
         scratch->clear_marks();

@@ -64,7 +64,7 @@ StatusReport full_status() {
 }  // namespace
 
 TEST_CASE("reply: started comes back as it was said, without the proofs") {
-    Started started{"r1", 4242, "bwrap", true, false, {{"home", "hidden", ""}}, closed(), {"n"}};
+    Started started{"r1", 4242, "bwrap", true, false, {{"home", "hidden", {}}}, closed(), {"n"}};
 
     CHECK(std::get<Started>(decode(encode_started(started))) == started);
 }
@@ -187,7 +187,7 @@ TEST_CASE("reply: a later daemon's additions are ignored") {
     const auto started = std::get<Started>(
         decode("{\"jsonrpc\":\"2.0\",\"method\":\"started\",\"params\":"
                "{\"run\":\"r\",\"new\":[1.5,null],\"claims\":{\"new\":\"x\"}}}\n"));
-    CHECK(started.claims == Claims{{"new", "x", ""}});
+    CHECK(started.claims == Claims{Claim{"new", "x", {}}});
 }
 
 TEST_CASE("reply: what a daemon does not say reads as the worst") {
