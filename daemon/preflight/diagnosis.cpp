@@ -104,11 +104,13 @@ Diagnosis diagnose_bwrap(const std::string& said, const os::HostFacts& host,
             return because("kernel.unprivileged_userns_clone is 0",
                            "sudo sysctl -w kernel.unprivileged_userns_clone=1");
         }
-        if (!facts.container.empty()) {
+        // Only AppArmor lets a process make namespaces and then not use them.
+        const bool is_apparmor = has(said, "uid map") || has(said, "RTM_NEWADDR");
+        if (!facts.container.empty() && !is_apparmor) {
             return because("namespaces are refused inside this container",
                            container_remedy(facts.container));
         }
-        if (facts.is_apparmor_restricted || has(said, "uid map") || has(said, "RTM_NEWADDR")) {
+        if (facts.is_apparmor_restricted || is_apparmor) {
             return because("AppArmor does not let this bwrap use user namespaces",
                            apparmor_remedy(host.bwrap));
         }
