@@ -29,9 +29,18 @@ IS_SANITIZED = "ASAN_OPTIONS" in os.environ
 GROWTH_BYTES_MAX = (512 if IS_SANITIZED else 32) << 20
 
 
-def home_canaries():
-    """What preflight plants in the home. Other daemons of this user may have theirs there."""
-    return {name for name in os.listdir(HOME) if name.startswith(".mechad-canary-")}
+def planted_files(*homes):
+    """What preflight plants outside of its own directory, of any daemon on this machine."""
+    places = (HOME, *homes, "/tmp", "/var/tmp", "/dev/shm", "/usr", "/etc", "/opt")
+    return {os.path.join(place, name) for place in places if os.path.isdir(place)
+            for name in os.listdir(place)
+            if name.startswith((".mechad-canary-", ".mechad-mark-"))}
+
+
+def assert_nothing_planted(*homes, before=frozenset()):
+    """Other daemons' may be there for a moment: whatever is there now goes away."""
+    seen = planted_files(*homes) - before
+    wait_until(lambda: not seen & planted_files(*homes), f"these are swept: {seen}")
 
 
 # --- what bwrap can do here, asked of bwrap itself ---

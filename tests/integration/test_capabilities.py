@@ -9,6 +9,10 @@ CLOSED = {"private_data": True, "untrusted_input": False, "egress": "none", "des
           "can_reach_network": False, "reaches_beyond_workspace": False}
 OPEN = {**CLOSED, "egress": "chosen", "can_reach_network": True}
 UNCONFINED = {**OPEN, "reaches_beyond_workspace": True}
+# Of either network setting.
+CLAIMS = {"home": "hidden", "unix_sockets": "denied", "tmp": "private", "processes": "hidden",
+          "ipc": "private", "signals": "contained", "metadata": "hidden",
+          "tree_kill": "pid_namespace"}
 LOWERED = {**CLOSED, "egress": "chosen"}
 
 
@@ -43,7 +47,7 @@ class CapabilitiesUnderBwrap(BwrapTestCase):
     def test_a_closed_run_lets_nothing_out(self):
         run = self.run_to_end("true")
         self.assertEqual(run.started["claims"],
-                         {"home": "hidden", "network": "closed", "unix_sockets": "denied"})
+                         {**CLAIMS, "network": "closed"})
         self.assertEqual((run.started["capabilities"], run.result["capabilities"]),
                          (CLOSED, CLOSED))
         self.assertEqual(run.started["notes"], [])
@@ -51,7 +55,7 @@ class CapabilitiesUnderBwrap(BwrapTestCase):
     def test_every_claim_of_status_names_its_proof(self):
         status = self.daemon.status()
         probes = {probe["name"] for probe in status["preflight"]["probes"]}
-        self.assertEqual(set(status["claims"]), {"home", "network", "unix_sockets"})
+        self.assertEqual(set(status["claims"]), {*CLAIMS, "network"})
         for key, claim in status["claims"].items():
             self.assertTrue(claim["proofs"], key)
             self.assertLessEqual(set(claim["proofs"]), probes, key)

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from processes import wait_until
-from support import DEADLINE_S, HOME, MECHAD, MechadTestCase, home_canaries
+from support import DEADLINE_S, HOME, MECHAD, MechadTestCase, assert_nothing_planted, planted_files
 
 
 class Options(unittest.TestCase):
@@ -121,11 +121,11 @@ class Start(MechadTestCase):
         self.assertEqual(daemon.status()["runs_active"], 0)
 
     def test_it_stops_cleanly_while_preflight_runs(self):
-        before = home_canaries()
+        before = planted_files()
         daemon = self.make_daemon(kind="bwrap").start()
         self.assertEqual(daemon.terminate(), 0)
         self.assertFalse(os.path.exists(daemon.socket))
-        wait_until(lambda: home_canaries() <= before, "no canary is left")
+        assert_nothing_planted(before=before)
 
     def test_a_spawn_that_comes_while_preflight_runs_waits_for_it(self):
         daemon = self.make_daemon(kind="bwrap").start()
@@ -133,7 +133,7 @@ class Start(MechadTestCase):
             self.assertEqual(run.wait_end().stdout, b"waited\n", run.describe())
 
     def test_what_a_killed_daemon_planted_is_swept_by_the_next(self):
-        before = home_canaries()
+        before = planted_files()
         daemon = self.make_daemon(kind="bwrap").start()
         daemon.process.send_signal(signal.SIGKILL)
         daemon.wait()
@@ -141,7 +141,7 @@ class Start(MechadTestCase):
         wait_until(lambda: daemon.status()["preflight"]["state"] == "passed", "preflight passed")
         self.assertEqual([path.name for path in daemon.base.path.glob("cache/mechad/preflight-*")],
                          [])
-        wait_until(lambda: home_canaries() <= before, "no canary is left")
+        assert_nothing_planted(before=before)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import unittest
 from launchers import Launcher, as_user, find_ordinary_user, mounted_over_bwrap
 from processes import pids_with, unique_seconds, wait_until
 from protocol import DEADLINE_S, Connection
-from support import IS_CI, IS_ROOT, MECHAD, MechadTestCase, require_bwrap
+from support import (IS_CI, IS_ROOT, MECHAD, MechadTestCase, assert_nothing_planted,
+                     planted_files, require_bwrap)
 
 NOTHING = "Nothing was executed."
 
@@ -32,7 +33,7 @@ class LauncherTestCase(MechadTestCase):
     def setUp(self):
         require_bwrap()
 
-    def make_daemon_with(self, launcher_base=None):
+    def make_daemon_with(self):
         """(daemon, launcher), the daemon not started."""
         daemon = self.make_daemon()
         launcher_base = self.make_base()
@@ -150,13 +151,11 @@ class LauncherTests:
                 self.assert_refused(self.judge("says", said + "\n"), said, remedy)
 
     def test_nothing_is_left_behind(self):
-        home = pathlib.Path(self.user.pw_dir if self.user else "/root")
-        places = (home, pathlib.Path("/tmp"), pathlib.Path("/dev/shm"), pathlib.Path("/usr"))
+        homes = [self.user.pw_dir] if self.user else []
+        before = planted_files(*homes)
         for mode in ("see-all", "unconfined", "agree"):
             self.judge(mode)
-        left = [path for place in places for path in place.glob(".mechad-*")
-                if path.name.startswith((".mechad-canary-", ".mechad-mark-"))]
-        self.assertEqual(left, [])
+        assert_nothing_planted(*homes, before=before)
 
 
 class LauncherAsRoot(LauncherTests, LauncherTestCase):
@@ -176,15 +175,19 @@ class LaterTests:
         daemon, launcher = self.make_daemon_with()
         launcher.be(mode, text)
         daemon.launch_under(launcher.in_place_of_bwrap(self.user))
+        if self.user:  # whom the daemon serves
+            self.addCleanup(os.seteuid, 0)
+            os.seteuid(self.user.pw_uid)
         wait_until(daemon.is_answering, "the daemon takes connections")
         wait_until(lambda: daemon.status()["preflight"]["state"] != "running", "a verdict")
         return daemon, launcher
 
-    def make_workspace(self, daemon):
-        path = daemon.base.make_workspace()
-        if self.user:
-            os.chown(path, self.user.pw_uid, self.user.pw_gid)
-        return path
+    @staticmethod
+    def change(launcher, *state):
+        caller = os.geteuid()
+        os.seteuid(0)
+        launcher.be(*state)
+        os.seteuid(caller)
 
     def recheck(self, daemon):
         with Connection(daemon.socket) as connection:
@@ -204,7 +207,7 @@ class LaterTests:
 
     def test_a_failed_preflight_refuses_until_a_recheck_passes(self):
         daemon, launcher = self.start_with("says", "bwrap: setting up uid map: EPERM\n")
-        workspace = self.make_workspace(daemon)
+        workspace = daemon.base.make_workspace()
         status = daemon.status()
         for _ in range(2):
             error = self.spawn_error(daemon, workspace)
@@ -215,7 +218,7 @@ class LaterTests:
         self.assertEqual(status["capabilities"]["egress"], "chosen")
         still = self.recheck(daemon)
         self.assertEqual(still["state"], "failed")
-        launcher.be("honest")
+        self.change(launcher, "honest")
         self.assertEqual(self.spawn_error(daemon, workspace)["data"]["kind"], "preflight_failed")
         self.assertEqual(self.recheck(daemon)["state"], "passed")
         self.assert_serving(daemon, workspace)
@@ -223,9 +226,9 @@ class LaterTests:
 
     def test_a_recheck_that_fails_takes_the_trust_away(self):
         daemon, launcher = self.start_with()
-        workspace = self.make_workspace(daemon)
+        workspace = daemon.base.make_workspace()
         self.assert_serving(daemon, workspace)
-        launcher.be("see-all")
+        self.change(launcher, "see-all")
         verdict = self.recheck(daemon)
         self.assertEqual(verdict["state"], "failed")
         self.assertIn("leak", verdict["reason"])
@@ -234,12 +237,12 @@ class LaterTests:
     def test_the_old_verdict_stands_while_a_recheck_is_under_way(self):
         marker = unique_seconds()
         daemon, launcher = self.start_with()
-        workspace = self.make_workspace(daemon)
-        launcher.be("hang", marker)
+        workspace = daemon.base.make_workspace()
+        self.change(launcher, "hang", marker)
         with Connection(daemon.socket) as connection:
             connection.send({"id": 1, "method": "recheck"})
             wait_until(lambda: pids_with(marker), "the launcher hangs")
-            launcher.be("honest")
+            self.change(launcher, "honest")
             self.assert_serving(daemon, workspace)
             message, _ = connection.read()
             self.assertEqual(message["result"]["state"], "failed")
@@ -247,18 +250,18 @@ class LaterTests:
 
     def test_one_that_lies_after_preflight_executes_nothing_and_is_given_up(self):
         daemon, launcher = self.start_with()
-        workspace = self.make_workspace(daemon)
+        workspace = daemon.base.make_workspace()
         self.assert_serving(daemon, workspace)
         for lie in (("unconfined",), ("without", "--unshare-net")):
             with self.subTest(lie):
-                launcher.be(*lie)
+                self.change(launcher, *lie)
                 for _ in range(3):
                     error = self.spawn_error(daemon, workspace)
                     self.assertEqual(error["data"]["kind"], "sandbox_setup_failed", error)
                     self.assertEqual(error["data"]["step"], "namespaces")
                 error = self.spawn_error(daemon, workspace)
                 self.assertEqual(error["data"]["kind"], "preflight_failed", error)
-                launcher.be("honest")
+                self.change(launcher, "honest")
                 # It is not forgotten: only a new proof brings the trust back.
                 self.assertEqual(self.spawn_error(daemon, workspace)["data"]["kind"],
                                  "preflight_failed")
@@ -268,23 +271,24 @@ class LaterTests:
 
     def test_one_that_fails_after_preflight_fails_that_run_only(self):
         daemon, launcher = self.start_with()
-        workspace = self.make_workspace(daemon)
-        launcher.be("says", "bwrap: Creating new namespace failed: No space left on device\n")
+        workspace = daemon.base.make_workspace()
+        self.change(launcher, "says",
+                    "bwrap: Creating new namespace failed: No space left on device\n")
         for _ in range(5):
             error = self.spawn_error(daemon, workspace)
             self.assertEqual(error["data"]["kind"], "sandbox_setup_failed", error)
             self.assertIn("No space left on device", error["message"])
-        launcher.be("honest")
+        self.change(launcher, "honest")
         self.assert_serving(daemon, workspace)
 
     def test_a_lie_now_and_then_is_refused_each_time(self):
         daemon, launcher = self.start_with()
-        workspace = self.make_workspace(daemon)
+        workspace = daemon.base.make_workspace()
         for _ in range(4):
-            launcher.be("unconfined")
+            self.change(launcher, "unconfined")
             for _ in range(2):
                 self.assertEqual(self.spawn_error(daemon, workspace)["data"]["step"], "namespaces")
-            launcher.be("honest")
+            self.change(launcher, "honest")
             self.assert_serving(daemon, workspace)
 
 

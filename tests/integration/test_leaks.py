@@ -6,7 +6,7 @@ import unittest
 
 from processes import status_bytes, wait_until
 from support import (GROWTH_BYTES_MAX, IS_ROOT, IS_SANITIZED, BwrapTestCase, MechadTestCase,
-                     home_canaries)
+                     assert_nothing_planted, planted_files)
 
 SEQUENTIAL_COUNT = 250 if IS_SANITIZED else 1000
 AT_ONCE_COUNT = 64
@@ -25,7 +25,7 @@ class Ledger:
         self.daemon = daemon
         wait_until(lambda: not daemon.children(), "no child is left")
         self.files = files_below(daemon.base.path)
-        self.canaries = home_canaries()
+        self.planted = planted_files()
         self.memory = status_bytes(daemon.pid, "VmRSS")
         self.descriptors = len(os.listdir(f"/proc/{daemon.pid}/fd")) if IS_ROOT else None
 
@@ -33,7 +33,7 @@ class Ledger:
         wait_until(lambda: not self.daemon.children(), "no child is left")
         wait_until(lambda: not self.daemon.runs(), "no run is left")
         test.assertEqual(files_below(self.daemon.base.path), self.files)
-        wait_until(lambda: home_canaries() <= self.canaries, "no new canary is in the home")
+        assert_nothing_planted(before=self.planted)
         test.assertLess(status_bytes(self.daemon.pid, "VmRSS") - self.memory, GROWTH_BYTES_MAX)
         if IS_ROOT:
             wait_until(lambda: len(os.listdir(f"/proc/{self.daemon.pid}/fd")) <= self.descriptors,
