@@ -8,8 +8,6 @@ namespace mechad {
 
 namespace {
 
-constexpr std::string_view then_recheck = "\nThen: mechad-ctl recheck";
-
 // AppArmor judges by the path of the program, so the profile names the very bwrap in use.
 std::string apparmor_remedy(const std::string& bwrap) {
     return "let AppArmor allow user namespaces to this bwrap:\n"
@@ -89,7 +87,7 @@ constexpr auto known_failures = std::to_array<Known>({
 Diagnosis diagnose_bwrap(const std::string& said, const os::HostFacts& host,
                          const os::NamespaceFacts& facts) {
     const auto because = [&](const std::string& cause, std::string remedy) {
-        return Diagnosis{cause + ": " + said, std::move(remedy.append(then_recheck))};
+        return Diagnosis{cause + ": " + said, std::move(remedy)};
     };
     for (const Known& known : known_failures) {
         if (!has(said, known.said)) continue;

@@ -22,8 +22,9 @@ constexpr std::chrono::seconds file_deadline{10};
 // One may be an accident of a launcher that is being replaced.
 constexpr int unproved_boxes_max = 3;
 
-constexpr std::string_view recheck_remedy =
-    "mechad-ctl status lists each probe; mend the cause, then: mechad-ctl recheck";
+constexpr const char* unknown_remedy = "mechad-ctl status lists each probe; mend the cause";
+// Ends every remedy.
+constexpr std::string_view then_recheck = "\nThen: mechad-ctl recheck";
 
 ProbeReport report_of(std::string name, ProbeVerdict verdict, std::string detail) {
     return {std::move(name), verdict, std::move(detail)};
@@ -128,7 +129,7 @@ asio::awaitable<Result<void>> Preflight::probe_boxes(Verdict& verdict) {
         if (verdict.host.bwrap.empty()) {
             co_return Error(ErrorKind::preflight_failed, verdict.host.bwrap_problem, {},
                             "sudo apt-get install bubblewrap (0.8.0-2+deb12u1, 0.10 or later, "
-                            "not setuid)\nThen: mechad-ctl recheck");
+                            "not setuid)");
         }
     }
     auto scratch = co_await plant();
@@ -206,7 +207,7 @@ void Preflight::adopt(Verdict verdict) {
     if (const ProbeReport* const worst = find_worst(report_.probes)) {
         const std::string what = worst->verdict == ProbeVerdict::leak ? "leak" : "broken";
         return fail(worst->name + " (" + what + "): " + worst->detail,
-                    verdict.remedy.empty() ? std::string(recheck_remedy) : verdict.remedy);
+                    verdict.remedy.empty() ? unknown_remedy : verdict.remedy);
     }
     report_.state = PreflightState::passed;
     proofs_ = make_proofs(report_.probes);
@@ -216,7 +217,7 @@ void Preflight::adopt(Verdict verdict) {
 void Preflight::fail(std::string reason, std::string remedy) {
     report_.state = PreflightState::failed;
     report_.reason = std::move(reason);
-    report_.remedy = std::move(remedy);
+    report_.remedy = std::move(remedy.append(then_recheck));
     proofs_ = {};
     log_warning("preflight failed, no run is accepted: " + report_.reason);
 }
@@ -231,7 +232,7 @@ void Preflight::note_box(bool is_proved, const std::string& why) {
     fail("namespaces (leak): " + std::to_string(unproved_boxes_) +
              " boxes in a row did not prove themselves, and their commands were not executed: " +
              why,
-         "find out what replaced or changed " + host_.bwrap + ", then: mechad-ctl recheck");
+         "find out what replaced or changed " + host_.bwrap);
 }
 
 std::optional<Error> Preflight::refusal() const {

@@ -53,8 +53,9 @@ TEST_CASE("diagnosis: whatever is said stays in the reason, and there is always 
     for (const char* said : every_failure) {
         const auto found = diagnose(said);
         CHECK_MESSAGE(has(found.reason, said), said);
-        CHECK_MESSAGE(has(found.remedy, "mechad-ctl recheck"), said);
-        CHECK_MESSAGE(found.remedy.size() < 1024, said);
+        CHECK_MESSAGE(!found.remedy.empty(), said);
+        // An error's hint is cut beyond 1 KiB, and more is added to it.
+        CHECK_MESSAGE(found.remedy.size() < 900, said);
     }
 }
 
