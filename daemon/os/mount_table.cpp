@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "daemon/os/path_text.hpp"
 #include "daemon/os/syscalls.hpp"
 
 namespace mechad::os {
@@ -32,11 +33,6 @@ std::string without_escapes(std::string_view field) {
         }
     }
     return text;
-}
-
-bool is_beneath(std::string_view path, std::string_view directory) {
-    if (directory == "/" || path == directory) return true;
-    return path.starts_with(directory) && path[directory.size()] == '/';
 }
 
 std::string_view field_of(std::string_view line, int index) {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/os/bound_sockets.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+#include "daemon/os/path_text.hpp"
+#include "daemon/os/syscalls.hpp"
+
+namespace mechad::os {
+namespace {
+
+constexpr const char* table_path = "/proc/net/unix";
+// Some 40,000 sockets; reading more of them would hold all runs up.
+constexpr std::size_t table_bytes_max = std::size_t{4} << 20;
+constexpr std::size_t buffer_bytes_min = std::size_t{64} << 10;
+
+bool take_digits(std::string_view& line, std::size_t count) {
+    if (line.size() < count) return false;
+    for (const char digit : line.substr(0, count)) {
+        const bool is_hex = (digit >= '0' && digit <= '9') || (digit >= 'A' && digit <= 'F');
+        if (!is_hex) return false;
+    }
+    line.remove_prefix(count);
+    return true;
+}
+
+bool take(std::string_view& line, std::string_view text) {
+    if (!line.starts_with(text)) return false;
+    line.remove_prefix(text.size());
+    return true;
+}
+
+// "ADDRESS: REFCOUNT PROTOCOL FLAGS TYPE STATE INODE", then nothing or " NAME". Leaves what comes
+// after the inode.
+bool take_row(std::string_view& line) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos || colon == 0) return false;
+    if (line.substr(0, colon).find(' ') != std::string_view::npos) return false;
+    line.remove_prefix(colon + 2);
+    for (const std::size_t width : {8U, 8U, 8U, 4U, 2U}) {
+        if (!take_digits(line, width) || !take(line, " ")) return false;
+    }
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
+    line.remove_prefix(digits);
+    return digits != 0 && (line.empty() || line.front() == ' ');
+}
+
+UniqueFd open_directory(const std::string& path) {
+    return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::string path_of(const UniqueFd& fd) {
+    std::array<char, PATH_MAX> path;
+    const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
+    const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+    return size <= 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(size));
+}
+
+// What these lead to depends on who asks.
+bool depends_on_reader(std::string_view name) {
+    for (const std::string_view prefix : {"/proc/self/", "/proc/thread-self/", "/dev/fd/"}) {
+        if (name.starts_with(prefix)) return true;
+    }
+    return !name.starts_with('/');
+}
+
+bool is_socket_in(const Place& place, const std::string& path) {
+    struct open_how how {};
+    how.flags = static_cast<__u64>(O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    const UniqueFd fd(
+        static_cast<int>(::syscall(SYS_openat2, place.fd.get(), path.c_str(), &how, sizeof how)));
+    struct stat found {};
+    return fd && ::fstat(fd.get(), &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
+// "a/b/c", "b/c", "c".
+bool has_end_in(const Place& place, std::string_view name) {
+    for (;;) {
+        const std::size_t begin = name.find_first_not_of('/');
+        if (begin == std::string_view::npos) return false;
+        name.remove_prefix(begin);
+        if (is_socket_in(place, std::string(name))) return true;
+        const std::size_t slash = name.find('/');
+        if (slash == std::string_view::npos) return false;
+        name.remove_prefix(slash);
+    }
+}
+
+}  // namespace
+
+Result<std::vector<std::string_view>> parse_bound_names(std::string_view text) {
+    if (!text.starts_with("Num ") || !text.ends_with('\n')) {
+        return Error(ErrorKind::internal, "the table of Unix sockets is not whole");
+    }
+    std::vector<std::string_view> names;
+    bool has_name = false;  // of the row before
+    text.remove_prefix(text.find('\n') + 1);
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(line.size() + 1);
+        std::string_view rest = line;
+        if (take_row(rest)) {
+            has_name = !rest.empty();
+            if (has_name) names.push_back(rest.substr(1));
+        } else if (has_name) {
+            const char* const begin = names.back().data();
+            names.back() = {begin, static_cast<std::size_t>(line.data() + line.size() - begin)};
+        } else {
+            return Error(ErrorKind::internal, "the table of Unix sockets has an unknown form");
+        }
+    }
+    std::erase_if(names, [](std::string_view name) { return name.starts_with('@'); });
+    return names;
+}
+
+Result<void> BoundSockets::open() {
+    if (!file_) {
+        auto file = open_file(table_path, O_RDONLY);
+        if (!file) return file.error();
+        file_ = *std::move(file);
+    }
+    if (!mounts_) {
+        auto mounts = MountTable::make();
+        if (!mounts) return mounts.error();
+        mounts_ = *std::move(mounts);
+    }
+    return {};
+}
+
+Result<std::string_view> BoundSockets::read_table() {
+    if (auto opened = open(); !opened) return opened.error();
+    if (::lseek(file_.get(), 0, SEEK_SET) != 0) {
+        return os_error("rewind the table of Unix sockets", errno, "lseek");
+    }
+    std::size_t size = 0;
+    while (size < table_bytes_max) {
+        if (buffer_.size() == size) buffer_.resize(std::max(2 * size, buffer_bytes_min));
+        const ssize_t got = ::read(file_.get(), buffer_.data() + size, buffer_.size() - size);
+        if (got < 0) return os_error("read the table of Unix sockets", errno, "read");
+        if (got == 0) return std::string_view(buffer_).substr(0, size);
+        size += static_cast<std::size_t>(got);
+    }
+    return Error(ErrorKind::internal, "more Unix sockets are open than can be looked at");
+}
+
+Result<std::optional<std::string>> BoundSockets::find_below(
+    std::span<const Place* const> directories) {
+    const auto table = read_table();
+    if (!table) return table.error();
+    const auto names = parse_bound_names(*table);
+    if (!names) return names.error();
+    std::vector<Asked> asked;
+    for (const Place* const place : directories) {
+        auto inside = mounts_->path_inside(place->path);
+        if (!inside) return inside.error();
+        asked.push_back({place, *std::move(inside)});
+    }
+
+    ++look_;
+    std::optional<std::string> found;
+    for (const std::string_view name : *names) {
+        const Site& site = site_of(name);
+        const auto is_in = [&](const Asked& one) { return is_below(name, site, one); };
+        if (!found && std::any_of(asked.begin(), asked.end(), is_in)) found = name;
+    }
+    std::erase_if(seen_, [this](const auto& entry) { return entry.second.look != look_; });
+    return found;
+}
+
+const BoundSockets::Site& BoundSockets::site_of(std::string_view name) {
+    auto known = seen_.find(name);
+    if (known == seen_.end()) known = seen_.emplace(name, Seen{locate(name)}).first;
+    known->second.look = look_;
+    return known->second.site;
+}
+
+BoundSockets::Site BoundSockets::locate(std::string_view name) {
+    Site site;
+    if (depends_on_reader(name)) return site;
+    const UniqueFd directory = open_directory(std::string(name.substr(0, name.rfind('/') + 1)));
+    if (!directory) {
+        site.is_out_of_reach = errno == EACCES;
+        return site;
+    }
+    struct statx found {};
+    const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+    if (::statx(directory.get(), "", flags, STATX_INO, &found) != 0) return site;
+    site.dev = gnu_dev_makedev(found.stx_dev_major, found.stx_dev_minor);
+    site.path = path_of(directory);
+    auto inside = mounts_->path_inside(site.path);
+    site.is_known = inside.has_value();
+    if (inside) site.inside = *std::move(inside);
+    return site;
+}
+
+bool BoundSockets::is_below(std::string_view name, const Site& site, const Asked& asked) {
+    if (is_beneath(name, asked.place->path)) return true;
+    if (site.is_out_of_reach) return false;
+    if (!site.is_known) return has_end_in(*asked.place, name);
+    if (is_beneath(site.path, asked.place->path)) return true;
+    return site.dev == asked.place->id.dev && is_beneath(site.inside, asked.inside);
+}
+
+}  // namespace mechad::os
