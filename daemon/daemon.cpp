@@ -27,16 +27,25 @@ namespace {
 constexpr std::chrono::seconds stop_slack{3};
 constexpr std::chrono::milliseconds stop_poll{5};
 
-SharedGround find_shared_ground(const os::HostFacts& host, const Policy& policy) {
+Result<SharedGround> find_shared_ground(const os::HostFacts& host, const Policy& policy) {
+    auto mounts = os::MountTable::make();
+    if (!mounts) return mounts.error();
     SharedGround ground;
+    const auto add = [&](const os::FileId& id, const std::string& path) -> Result<void> {
+        auto inside = mounts->path_inside(path);
+        if (!inside) return inside.error();
+        ground.readable.push_back({id, *std::move(inside)});
+        return {};
+    };
     for (const auto& entry : host.system) {
         struct stat found {};
-        if (::stat(entry.path.c_str(), &found) == 0) {
-            ground.readable.push_back({found.st_dev, found.st_ino});
-        }
+        std::error_code error;
+        const auto path = std::filesystem::canonical(entry.path, error);
+        if (error || ::stat(path.c_str(), &found) != 0) continue;
+        if (auto added = add({found.st_dev, found.st_ino}, path); !added) return added.error();
     }
     for (const auto& bind : policy.extra_binds()) {
-        ground.readable.push_back(bind.place.id);
+        if (auto added = add(bind.place.id, bind.place.path); !added) return added.error();
         ground.has_writable = ground.has_writable || bind.access == Access::read_write;
     }
     return ground;
@@ -57,7 +66,11 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
                      "workspaces between the two");
     }
 
-    std::unique_ptr<Daemon> daemon(new Daemon(executor, std::move(engine), places));
+    auto ground = find_shared_ground(engine->host(), engine->policy());
+    if (!ground) return ground.error();
+
+    std::unique_ptr<Daemon> daemon(
+        new Daemon(executor, std::move(engine), places, std::move(*ground)));
     daemon->user_lock_ = std::move(*lock);
     daemon->server_ =
         std::make_unique<Server>(executor, std::move(listening), daemon->session_services_);
@@ -65,11 +78,10 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
 }
 
 Daemon::Daemon(const asio::any_io_executor& executor, std::unique_ptr<Engine> engine,
-               const Places& places)
+               const Places& places, SharedGround ground)
     : executor_(executor),
       engine_(std::move(engine)),
-      runs_(engine_->policy().config().daemon.runs_max,
-            find_shared_ground(engine_->host(), engine_->policy())),
+      runs_(engine_->policy().config().daemon.runs_max, std::move(ground)),
       status_facts_{.backend = engine_->run_services().backend,
                     .host = &engine_->host(),
                     .socket_path = places.socket},

@@ -27,7 +27,7 @@ public:
 
 private:
     Daemon(const boost::asio::any_io_executor& executor, std::unique_ptr<Engine> engine,
-           const Places& places);
+           const Places& places, SharedGround ground);
 
     boost::asio::awaitable<void> end_runs();
 

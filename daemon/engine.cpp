@@ -48,8 +48,14 @@ Result<std::unique_ptr<Engine>> Engine::make(const boost::asio::any_io_executor&
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(places.state).parent_path(), ignored);
     if (auto made = os::make_private_directory(places.state); !made) return made.error();
-    return std::unique_ptr<Engine>(new Engine(executor, host, std::move(policy), places,
+    std::unique_ptr<Engine> engine(new Engine(executor, host, std::move(policy), places,
                                               *std::move(init_binary), *std::move(filter)));
+    if (backend->confined) {
+        // Now it has time to look up where each socket lies.
+        const auto looked = engine->bound_sockets_.find_below({});
+        if (!looked) log_warning("no run can be told egress none: " + looked.error().message());
+    }
+    return engine;
 }
 
 Engine::Engine(const boost::asio::any_io_executor& executor, const os::HostFacts& host,
@@ -64,6 +70,7 @@ Engine::Engine(const boost::asio::any_io_executor& executor, const os::HostFacts
                     .host = &host_,
                     .launcher = &launcher_,
                     .reaper = &reaper_,
+                    .bound_sockets = &bound_sockets_,
                     .filter = std::move(filter),
                     .command_file_limits = os::raise_file_limit(),
                     .own_namespaces = find_namespaces(),

@@ -9,6 +9,7 @@
 
 #include "daemon/launch/launcher.hpp"
 #include "daemon/launch/reaper.hpp"
+#include "daemon/os/bound_sockets.hpp"
 #include "daemon/policy.hpp"
 #include "daemon/preflight/preflight.hpp"
 #include "daemon/run.hpp"
@@ -41,6 +42,7 @@ private:
     std::unique_ptr<Policy> policy_;
     Reaper reaper_;
     Launcher launcher_;
+    os::BoundSockets bound_sockets_;
     RunServices run_services_;
     Preflight preflight_;
 };

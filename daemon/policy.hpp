@@ -27,8 +27,6 @@ namespace mechad {
 // (O_PATH), and the same descriptor goes to the backend.
 using Directory = os::Place;
 
-enum class Access { read_only, read_write };
-
 // A `readable` or `writable` entry; a directory or a regular file, held open since start.
 struct ExtraBind {
     Directory place;

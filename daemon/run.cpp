@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "daemon/box_report.hpp"
 #include "daemon/launch/command_message.hpp"
 #include "daemon/launch/start_failure.hpp"
 #include "proto/signals.hpp"
@@ -52,6 +53,7 @@ asio::awaitable<Result<ExitReport>> Run::execute(const Proofs& proofs) {
     }
     co_await end_streams();
     if (failure) std::rethrow_exception(failure);
+    look_for_sockets();
     co_return make_report();
 }
 
@@ -77,10 +79,11 @@ void Run::reach_from_table() {
             early_signals_.push_back(signal);
         }
     };
-    entry_.lower = [this](std::string_view because) {
+    entry_.lower = [this] {
+        // What lowers before `started` is told in it.
         if (worst_.egress == Egress::chosen) return;
         worst_.egress = Egress::chosen;
-        lowered_because_ = because;
+        has_news_of_egress_ = true;
         wakeup_.notify();
     };
 }
@@ -185,25 +188,13 @@ asio::awaitable<Result<void>> Run::start_command() {
 }
 
 asio::awaitable<void> Run::tell_started(const Proofs& proofs) {
-    const auto traits = traits_of(*services_.backend, admission_.box);
-    worst_ = capabilities_for(traits, proofs);
-    Started started{.run = entry_.id,
-                    .pid = box_->news().command_pid,
-                    .backend = std::string(services_.backend->name),
-                    .confined = services_.backend->confined,
-                    .network = admission_.box.network(),
-                    .claims = claims_for(traits, proofs),
-                    .capabilities = {},
-                    .notes = {}};
-    if (entry_.egress == Egress::chosen && worst_.egress == Egress::none) {
-        worst_.egress = Egress::chosen;
-        started.notes.push_back(
-            "egress is chosen although the network is closed: a run whose network is open can "
-            "read this workspace");
-    }
+    const Started started{
+        .run = entry_.id,
+        .pid = box_->news().command_pid,
+        .box = make_box_report(*services_.backend, admission_.box, proofs, entry_.lowered_because)};
+    worst_ = started.box.capabilities;
     entry_.egress = worst_.egress;
     entry_.pid = static_cast<pid_t>(started.pid);
-    started.capabilities = worst_;
     const bool is_told = co_await client_.started(started);
     if (!is_told) life_.stop(EndReason::cancelled);
 }
@@ -216,7 +207,7 @@ asio::awaitable<void> Run::relay_until_end() {
     tasks_.start(watch_client());
 
     for (;;) {
-        if (!lowered_because_.empty()) tasks_.start(tell_lowered());
+        if (std::exchange(has_news_of_egress_, false)) tasks_.start(tell_lowered());
         const auto step = life_.next(Clock::now());
         if (step.action == Lifecycle::Action::finish) break;
         if (step.action == Lifecycle::Action::wait) {
@@ -309,14 +300,24 @@ asio::awaitable<void> Run::watch_client() {
 }
 
 asio::awaitable<void> Run::tell_lowered() {
-    const Changed changed{worst_, std::exchange(lowered_because_, {})};
-    entry_.egress = worst_.egress;
+    const Changed changed{worst_, entry_.lowered_because};
     (void)co_await client_.changed(changed);
+}
+
+// The second look; the first was at admission.
+void Run::look_for_sockets() {
+    if (worst_.egress == Egress::chosen) return;
+    const auto exposure = find_exposure(*services_.bound_sockets, admission_.box);
+    if (!exposure) return;
+    worst_.egress = Egress::chosen;
+    entry_.egress = Egress::chosen;
+    end_notes_.push_back(lowered_note(*exposure));
 }
 
 ExitReport Run::make_report() const {
     const BoxNews& news = box_->news();
     ExitReport report;
+    report.notes = end_notes_;
     if (news.exited) {
         report.exit_code = news.exited->code;
         report.exit_signal = news.exited->signal;

@@ -13,6 +13,7 @@
 #include "daemon/claims.hpp"
 #include "daemon/launch/launcher.hpp"
 #include "daemon/lifecycle.hpp"
+#include "daemon/os/bound_sockets.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/policy.hpp"
 #include "daemon/run_client.hpp"
@@ -31,6 +32,7 @@ struct RunServices {
     const os::HostFacts* host = nullptr;
     Launcher* launcher = nullptr;
     Reaper* reaper = nullptr;
+    os::BoundSockets* bound_sockets = nullptr;
     std::vector<sock_filter> filter;
     os::FileLimits command_file_limits;  // the daemon raised its own
     init_wire::Ready own_namespaces{};   // the daemon's
@@ -68,6 +70,7 @@ private:
     boost::asio::awaitable<void> take_input();
     boost::asio::awaitable<void> watch_client();
     boost::asio::awaitable<void> tell_lowered();
+    void look_for_sockets();
     void note_news();
     void act(Lifecycle::Action action);
     void reach_from_table();
@@ -91,7 +94,8 @@ private:
     std::unique_ptr<StdinFeed> stdin_;
     std::vector<int> early_signals_;  // asked for before the command started
     Capabilities worst_;              // over the run's life
-    std::string lowered_because_;
+    std::vector<std::string> end_notes_;
+    bool has_news_of_egress_ = false;
     bool is_clearing_ = false;
     bool is_over_ = false;
 };

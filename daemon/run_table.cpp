@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/os/path_text.hpp"
 #include "daemon/os/syscalls.hpp"
 
 namespace mechad {
@@ -13,9 +14,24 @@ bool holds(const std::vector<os::FileId>& ids, const os::FileId& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-bool is_beneath(const std::string& path, const std::string& directory) {
-    if (directory.empty()) return false;
-    return path == directory || path.starts_with(directory == "/" ? directory : directory + "/");
+// Does one hold the other, by their paths in one file system? Finds what the lineages cannot: two
+// mounts of a file system have no ancestor in common.
+bool are_nested(const os::FileId& one, const std::string& inside_one, const os::FileId& other,
+                const std::string& inside_other) {
+    if (one.dev != other.dev) return false;
+    return os::is_beneath(inside_one, inside_other) || os::is_beneath(inside_other, inside_one);
+}
+
+// Once: the first reason stays.
+void lower(ActiveRun& closed, std::string because) {
+    if (!closed.lowered_because.empty()) return;
+    closed.egress = Egress::chosen;
+    closed.lowered_because = std::move(because);
+    if (closed.lower) closed.lower();
+}
+
+std::string clause_of(const ActiveRun& open) {
+    return "run " + open.id + " has the network open and can read what this run writes";
 }
 
 }  // namespace
@@ -24,13 +40,14 @@ bool is_overlapping(const Footprint& open, const Footprint& closed, const Shared
     if (ground.has_writable) return true;
     // Either workspace may hold the other.
     if (holds(open.lineage, closed.workspace) || holds(closed.lineage, open.workspace)) return true;
-    if (open.workspace.dev == closed.workspace.dev &&
-        (is_beneath(open.inside, closed.inside) || is_beneath(closed.inside, open.inside))) {
-        return true;
-    }
-    // A workspace below something that every run can read.
-    return std::any_of(closed.lineage.begin(), closed.lineage.end(),
-                       [&](const os::FileId& id) { return holds(ground.readable, id); });
+    if (are_nested(open.workspace, open.inside, closed.workspace, closed.inside)) return true;
+    // A workspace below, or by an alias above, something that every run can read.
+    return std::any_of(ground.readable.begin(), ground.readable.end(),
+                       [&closed](const SharedGround::Entry& entry) {
+                           return holds(closed.lineage, entry.id) ||
+                                  are_nested(entry.id, entry.inside, closed.workspace,
+                                             closed.inside);
+                       });
 }
 
 RunTable::Ticket::Ticket(RunTable& table, std::unique_ptr<ActiveRun> run)
@@ -59,17 +76,27 @@ Result<RunTable::Ticket> RunTable::enter(std::string label, std::string workspac
     run->egress = is_closed ? Egress::none : Egress::chosen;
     run->started = std::chrono::steady_clock::now();
 
-    for (const auto& [id, other] : runs_) {
-        if (other->network == run->network) continue;
-        ActiveRun& open = is_closed ? *other : *run;
-        ActiveRun& closed = is_closed ? *run : *other;
-        if (!is_overlapping(open.footprint, closed.footprint, ground_)) continue;
-        closed.egress = Egress::chosen;
-        if (!is_closed && closed.lower) {
-            closed.lower("run " + run->id + " has the network open and can read this workspace");
+    if (is_closed) {
+        if (auto because = find_lowering(run->footprint)) lower(*run, *std::move(because));
+    } else {
+        for (const auto& [id, other] : runs_) {
+            if (other->network || !is_overlapping(run->footprint, other->footprint, ground_)) {
+                continue;
+            }
+            lower(*other, clause_of(*run));
         }
     }
     return Ticket(*this, std::move(run));
+}
+
+std::optional<std::string> RunTable::find_lowering(const Footprint& closed) const {
+    if (closed.exposure) return closed.exposure;
+    for (const auto& [id, run] : runs_) {
+        if (run->network && is_overlapping(run->footprint, closed, ground_)) {
+            return clause_of(*run);
+        }
+    }
+    return std::nullopt;
 }
 
 ActiveRun* RunTable::find(const std::string& id) const {

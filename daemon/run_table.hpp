@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,17 @@ struct Footprint {
     // The workspace within its file system: two that are reached through different mounts of one
     // file system have no ancestor in common.
     std::string inside;
+    // Why the run would be told less even if it were alone, as a clause.
+    std::optional<std::string> exposure = {};
 };
 
 struct SharedGround {
-    std::vector<os::FileId> readable;  // system directories and `readable` entries
-    bool has_writable = false;         // any `writable` entry
+    struct Entry {
+        os::FileId id;
+        std::string inside;  // as in Footprint
+    };
+    std::vector<Entry> readable;  // system directories and `readable` entries
+    bool has_writable = false;    // any `writable` entry
 };
 
 // Can a run whose network is open see what a closed one writes?
@@ -44,7 +51,8 @@ struct ActiveRun {
     Footprint footprint;
     bool network = false;
     Egress egress = Egress::chosen;
-    pid_t pid = 0;  // of the command; 0 before exec
+    std::string lowered_because;  // a clause; empty: nothing outside lowered the egress
+    pid_t pid = 0;                // of the command; 0 before exec
     std::chrono::steady_clock::time_point started{};
 
     struct Output {
@@ -52,10 +60,10 @@ struct ActiveRun {
         std::uint64_t stderr_bytes = 0;
     };
     std::function<Output()> count_output;
-    std::function<void(EndReason)> stop;          // TERM, grace, KILL
-    std::function<void()> stop_now;               // at once, for a daemon in a hurry
-    std::function<void(int)> signal;              // to the command's process group
-    std::function<void(std::string_view)> lower;  // its egress is chosen from now on
+    std::function<void(EndReason)> stop;  // TERM, grace, KILL
+    std::function<void()> stop_now;       // at once, for a daemon in a hurry
+    std::function<void(int)> signal;      // to the command's process group
+    std::function<void()> lower;          // its egress was lowered
 };
 
 class RunTable {
@@ -78,8 +86,12 @@ public:
         std::unique_ptr<ActiveRun> run_;
     };
 
-    // `is_closed`: the run will be told that nothing of it leaves the machine, unless an open run
-    // overlaps. An open run lowers the closed ones it overlaps. Errors: overloaded, shutting_down.
+    // Why a closed run of that footprint would be told now that its bytes may leave, as a clause.
+    std::optional<std::string> find_lowering(const Footprint& closed) const;
+
+    // `is_closed`: the run will be told that nothing of it leaves the machine, unless
+    // find_lowering() has a reason. An open run lowers the closed ones it overlaps. Errors:
+    // overloaded, shutting_down.
     Result<Ticket> enter(std::string label, std::string workspace, Footprint footprint,
                          bool is_closed);
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "daemon/box_report.hpp"
 #include "daemon/connection_client.hpp"
 #include "proto/codec.hpp"
 
@@ -116,19 +117,38 @@ private:
     }
 
     Result<RunTable::Ticket> enter_table(const Admission& admission, const Proofs& proofs) {
-        const Directory& workspace = admission.box.workspace();
-        const auto traits = traits_of(*services_.run_services->backend, admission.box);
-        const bool is_closed = capabilities_for(traits, proofs).egress == Egress::none;
-        return services_.runs->enter(
-            admission.command.label, workspace.path,
-            Footprint{workspace.id, workspace.lineage, admission.box.workspace_inside()},
-            is_closed);
+        const Box& box = admission.box;
+        const bool is_closed = lets_nothing_out(box, proofs);
+        return services_.runs->enter(admission.command.label, box.workspace().path,
+                                     footprint_of(box, is_closed), is_closed);
+    }
+
+    bool lets_nothing_out(const Box& box, const Proofs& proofs) const {
+        const auto alone = make_box_report(*services_.run_services->backend, box, proofs, {});
+        return alone.capabilities.egress == Egress::none;
+    }
+
+    Footprint footprint_of(const Box& box, bool is_closed) const {
+        const Directory& workspace = box.workspace();
+        Footprint footprint{.workspace = workspace.id,
+                            .lineage = workspace.lineage,
+                            .inside = box.workspace_inside()};
+        if (is_closed) {
+            footprint.exposure = find_exposure(*services_.run_services->bound_sockets, box);
+        }
+        return footprint;
     }
 
     // False when the client is gone.
     asio::awaitable<bool> answer_control(const Call& call) {
         std::string line;
-        if (std::holds_alternative<StatusParams>(call.params)) {
+        if (const auto* describing = std::get_if<DescribeParams>(&call.params)) {
+            co_await services_.preflight->wait_finished();
+            line = describe(call.id, *describing);
+        } else if (std::holds_alternative<RecheckParams>(call.params)) {
+            co_await services_.preflight->recheck();
+            line = encode_result(call.id, services_.preflight->report());
+        } else if (std::holds_alternative<StatusParams>(call.params)) {
             line = encode_result(call.id, make_status(*services_.status_facts, *services_.policy,
                                                       *services_.preflight, *services_.runs));
         } else if (std::holds_alternative<ListParams>(call.params)) {
@@ -137,6 +157,25 @@ private:
             line = kill(call.id, std::get<KillParams>(call.params));
         }
         co_return co_await connection_.write(line);
+    }
+
+    std::string describe(const RequestId& id, const DescribeParams& params) {
+        if (const auto refusal = services_.preflight->refusal()) return encode_error(id, *refusal);
+        SpawnParams request = params.spawn;
+        request.argv = {"true"};  // what is told does not depend on it
+        const auto admission = services_.policy->admit(request);
+        if (!admission) return encode_error(id, as_shortage(admission.error()));
+
+        const Box& box = admission->box;
+        const Backend& backend = *services_.run_services->backend;
+        const Proofs proofs = services_.preflight->proofs();
+        std::optional<std::string> because;
+        if (lets_nothing_out(box, proofs)) {
+            because = services_.runs->find_lowering(footprint_of(box, true));
+        }
+        return encode_result(
+            id, DescribeReport{make_box_report(backend, box, proofs, because.value_or("")),
+                               binds_of(backend, box)});
     }
 
     std::string kill(const RequestId& id, const KillParams& params) {

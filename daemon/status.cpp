@@ -30,7 +30,7 @@ StatusReport make_status(const StatusFacts& facts, const Policy& policy, const P
     const Proofs& proofs = preflight.proofs();
     StatusReport status;
     status.version = MECHAD_VERSION;
-    status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill"};
+    status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill", "describe", "recheck"};
     status.backend = facts.backend->name;
     if (facts.backend->kind == BackendKind::bwrap)
         status.backend_version = facts.host->bwrap_version;

@@ -49,7 +49,10 @@ enum class CommandState { never_ran, running };
 std::string encode_started(const Started& started);
 std::string encode_changed(const Changed& changed);
 std::string encode_result(const RequestId& id, const ExitReport& report);
+std::string encode_result(const RequestId& id, const DescribeReport& report);
 std::string encode_result(const RequestId& id, const StatusReport& report);
+// Of a recheck.
+std::string encode_result(const RequestId& id, const PreflightReport& report);
 std::string encode_result(const RequestId& id, const ListReport& report);
 std::string encode_result(const RequestId& id, const KillReport& report);
 // At most daemon_line_bytes_max long: texts that would not fit are cut.
@@ -96,10 +99,12 @@ using DaemonMessage = std::variant<Output, Started, Changed, Reply, ErrorReply, 
 // v1; nothing later on the connection can be relied on.
 Result<DaemonMessage> decode_daemon_message(std::string_view line);
 
-// Absent or unknown values read as the least that could be true: egress "chosen", preflight
-// "failed". An exit that cannot be read is an error, never exit code 0.
+// Absent or unknown values read as the least that could be true: egress "chosen", access
+// "read_write", preflight "failed". An exit that cannot be read is an error, never exit code 0.
 Result<ExitReport> decode_exit_report(const JsonValue& result);
+Result<DescribeReport> decode_describe_report(const JsonValue& result);
 Result<StatusReport> decode_status_report(const JsonValue& result);
+Result<PreflightReport> decode_preflight_report(const JsonValue& result);
 Result<ListReport> decode_list_report(const JsonValue& result);
 Result<KillReport> decode_kill_report(const JsonValue& result);
 

@@ -68,13 +68,7 @@ Result<Started> decode_started(const JsonValue& params) {
     started.run = text_or_empty(params, "run");
     if (started.run.empty()) return not_understood("is a start that names no run");
     started.pid = integer_or_zero(params, "pid");
-    started.backend = text_or_empty(params, "backend");
-    started.confined = bool_or(params, "confined", false);
-    // Absent means the worse of the two.
-    started.network = bool_or(params, "network", true);
-    started.claims = decode_claims(params);
-    started.capabilities = decode_capabilities(params);
-    started.notes = texts_or_none(params, "notes");
+    started.box = decode_box(params);
     return started;
 }
 

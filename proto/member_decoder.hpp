@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "proto/json_value.hpp"
 #include "proto/result.hpp"
@@ -55,14 +57,14 @@ struct MemberRule {
 };
 
 // Stores every member by its rule; a member without a rule is an error.
-template <class T, std::size_t size>
+template <class T>
 Result<void> decode_members(const JsonValue& value, std::string_view path,
-                            const std::array<MemberRule<T>, size>& rules, T& into) {
+                            std::type_identity_t<std::span<const MemberRule<T>>> rules, T& into) {
     const auto* const object = value.get<JsonObject>();
     if (object == nullptr) return invalid_member(path, "must be an object");
     for (const JsonMember& member : *object) {
         const std::string inner = member_path(path, member.name);
-        const auto* const rule = std::ranges::find(rules, member.name, &MemberRule<T>::name);
+        const auto rule = std::ranges::find(rules, member.name, &MemberRule<T>::name);
         if (rule == rules.end()) {
             std::string known;
             for (const auto& each : rules) {

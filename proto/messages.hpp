@@ -69,8 +69,17 @@ struct SpawnParams {
     bool operator==(const SpawnParams&) const = default;
 };
 
+// What would such a spawn be told? `spawn` has neither command nor argv.
+struct DescribeParams {
+    SpawnParams spawn;
+    bool operator==(const DescribeParams&) const = default;
+};
+
 struct StatusParams {
     bool operator==(const StatusParams&) const = default;
+};
+struct RecheckParams {
+    bool operator==(const RecheckParams&) const = default;
 };
 struct ListParams {
     bool operator==(const ListParams&) const = default;
@@ -83,7 +92,8 @@ struct KillParams {
 
 struct Call {
     RequestId id;
-    std::variant<SpawnParams, StatusParams, ListParams, KillParams> params;
+    std::variant<SpawnParams, DescribeParams, StatusParams, RecheckParams, ListParams, KillParams>
+        params;
     bool operator==(const Call&) const = default;
 };
 
@@ -125,16 +135,36 @@ struct Claim {
 };
 using Claims = std::vector<Claim>;
 
-struct Started {
-    std::string run;
-    std::int64_t pid = 0;  // of the command, in the daemon's pid namespace
+// What is said of the box of one run.
+struct BoxReport {
     std::string backend;
     bool confined = false;
     bool network = false;
     Claims claims;
     Capabilities capabilities;
     std::vector<std::string> notes;
+    bool operator==(const BoxReport&) const = default;
+};
+
+struct Started {
+    std::string run;
+    std::int64_t pid = 0;  // of the command, in the daemon's pid namespace
+    BoxReport box;
     bool operator==(const Started&) const = default;
+};
+
+enum class Access { read_only, read_write };
+
+struct BoundPath {
+    std::string path;  // bytes
+    Access access = Access::read_only;
+    bool operator==(const BoundPath&) const = default;
+};
+
+struct DescribeReport {
+    BoxReport box;
+    std::vector<BoundPath> binds;  // in mount order; the last is the workspace
+    bool operator==(const DescribeReport&) const = default;
 };
 
 enum class OutputStream { out, err };  // "stdout", "stderr" on the wire

@@ -79,7 +79,6 @@ void write_usage(JsonWriter& json, const Usage& usage) {
 }
 
 void write_preflight(JsonWriter& json, const PreflightReport& preflight) {
-    json.object("preflight");
     json.member("state", wire_name(preflight_state_names, preflight.state));
     if (!preflight.reason.empty()) json.member("reason", preflight.reason);
     if (!preflight.remedy.empty()) json.member("remedy", preflight.remedy);
@@ -94,7 +93,6 @@ void write_preflight(JsonWriter& json, const PreflightReport& preflight) {
         json.end_object();
     }
     json.end_array();
-    json.end_object();
 }
 
 void write_proved_claims(JsonWriter& json, const Claims& claims) {
@@ -106,6 +104,30 @@ void write_proved_claims(JsonWriter& json, const Claims& claims) {
         json.end_object();
     }
     json.end_object();
+}
+
+void write_box(JsonWriter& json, const BoxReport& box) {
+    json.member("backend", box.backend);
+    json.member("confined", box.confined);
+    json.member("network", box.network);
+    json.object("claims");
+    for (const Claim& claim : box.claims) json.member(claim.key, claim.value);
+    json.end_object();
+    write_capabilities(json, box.capabilities);
+    json.array("notes", box.notes);
+}
+
+void write_binds(JsonWriter& json, const std::vector<BoundPath>& binds) {
+    json.key("binds");
+    json.begin_array();
+    for (const BoundPath& bind : binds) {
+        json.begin_object();
+        json.key("path");
+        json.bytes(bind.path);
+        json.member("access", wire_name(access_names, bind.access));
+        json.end_object();
+    }
+    json.end_array();
 }
 
 void write_run(JsonWriter& json, const RunSummary& run) {
@@ -139,14 +161,7 @@ std::string encode_started(const Started& started) {
     return notification("started", [&](JsonWriter& json) {
         json.member("run", started.run);
         json.member("pid", started.pid);
-        json.member("backend", started.backend);
-        json.member("confined", started.confined);
-        json.member("network", started.network);
-        json.object("claims");
-        for (const Claim& claim : started.claims) json.member(claim.key, claim.value);
-        json.end_object();
-        write_capabilities(json, started.capabilities);
-        json.array("notes", started.notes);
+        write_box(json, started.box);
     });
 }
 
@@ -180,6 +195,17 @@ std::string encode_result(const RequestId& id, const ExitReport& report) {
     });
 }
 
+std::string encode_result(const RequestId& id, const DescribeReport& report) {
+    return result(id, [&](JsonWriter& json) {
+        write_box(json, report.box);
+        write_binds(json, report.binds);
+    });
+}
+
+std::string encode_result(const RequestId& id, const PreflightReport& report) {
+    return result(id, [&](JsonWriter& json) { write_preflight(json, report); });
+}
+
 std::string encode_result(const RequestId& id, const StatusReport& report) {
     return result(id, [&](JsonWriter& json) {
         json.member("version", report.version);
@@ -195,7 +221,9 @@ std::string encode_result(const RequestId& id, const StatusReport& report) {
         json.member("network_override", report.network_override);
         write_proved_claims(json, report.claims);
         write_capabilities(json, report.capabilities);
+        json.object("preflight");
         write_preflight(json, report.preflight);
+        json.end_object();
         json.member("runs_active", report.runs_active);
         json.member("runs_max", report.runs_max);
         json.member("policy_digest", report.policy_digest);

@@ -155,6 +155,18 @@ Claims decode_claims(const JsonValue& object) {
     return claims;
 }
 
+BoxReport decode_box(const JsonValue& object) {
+    BoxReport box;
+    box.backend = text_or_empty(object, "backend");
+    box.confined = bool_or(object, "confined", false);
+    // Absent means the worse of the two.
+    box.network = bool_or(object, "network", true);
+    box.claims = decode_claims(object);
+    box.capabilities = decode_capabilities(object);
+    box.notes = texts_or_none(object, "notes");
+    return box;
+}
+
 Result<ExitReport> decode_exit_report(const JsonValue& result) {
     ExitReport report;
     if (const auto exit = decode_exit(object_or_empty(result, "exit"), report); !exit) {
@@ -176,6 +188,22 @@ Result<ExitReport> decode_exit_report(const JsonValue& result) {
     report.hints = texts_or_none(result, "hints");
     report.notes = texts_or_none(result, "notes");
     return report;
+}
+
+Result<DescribeReport> decode_describe_report(const JsonValue& result) {
+    const JsonValue* const binds = result.find("binds");
+    if (binds == nullptr || binds->get<JsonArray>() == nullptr) return not_a("a description");
+    DescribeReport report{decode_box(result), {}};
+    for (const JsonValue& bind : *binds->get<JsonArray>()) {
+        report.binds.push_back({bytes_or_empty(bind, "path"),
+                                enum_or(access_names, bind, "access", Access::read_write)});
+    }
+    return report;
+}
+
+Result<PreflightReport> decode_preflight_report(const JsonValue& result) {
+    if (text_or_empty(result, "state").empty()) return not_a("a preflight");
+    return decode_preflight(result);
 }
 
 Result<StatusReport> decode_status_report(const JsonValue& result) {

@@ -25,4 +25,7 @@ Capabilities decode_capabilities(const JsonValue& object);
 // The member `claims`: {"key":"value"}, or {"key":{"value":…,"proofs":[…]}} in a status.
 Claims decode_claims(const JsonValue& object);
 
+// The members that `started` and the answer to a describe have in common.
+BoxReport decode_box(const JsonValue& object);
+
 }  // namespace mechad

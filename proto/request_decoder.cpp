@@ -164,6 +164,10 @@ Result<ClientMessage> make_call(const Envelope& envelope, const JsonValue& param
         Result<SpawnParams> spawn = decode_spawn_params(params);
         if (!spawn) return spawn.error();
         call.params = *std::move(spawn);
+    } else if (envelope.method == "describe") {
+        Result<DescribeParams> describe = decode_describe_params(params);
+        if (!describe) return describe.error();
+        call.params = *std::move(describe);
     } else if (envelope.method == "kill") {
         Result<KillParams> kill = decode_kill_params(params);
         if (!kill) return kill.error();
@@ -171,6 +175,7 @@ Result<ClientMessage> make_call(const Envelope& envelope, const JsonValue& param
     } else {
         if (const Result<void> none = check_no_params(params); !none) return none.error();
         if (envelope.method == "list") call.params = ListParams{};
+        if (envelope.method == "recheck") call.params = RecheckParams{};
     }
     return ClientMessage(std::move(call));
 }
@@ -189,7 +194,7 @@ Result<ClientMessage> make_notification(const Envelope& envelope, const JsonValu
 enum class MethodKind { call, notification };
 
 std::optional<MethodKind> find_method(std::string_view method) {
-    for (const std::string_view name : {"spawn", "status", "list", "kill"}) {
+    for (const std::string_view name : {"spawn", "describe", "status", "recheck", "list", "kill"}) {
         if (method == name) return MethodKind::call;
     }
     for (const std::string_view name : {"stdin", "signal"}) {

@@ -75,7 +75,11 @@ void write_members(JsonWriter& json, const SpawnParams& spawn) {
     if (!spawn.label.empty()) json.member("label", spawn.label);
 }
 
+void write_members(JsonWriter& json, const DescribeParams& describe) {
+    write_members(json, describe.spawn);
+}
 void write_members(JsonWriter&, const StatusParams&) {}
+void write_members(JsonWriter&, const RecheckParams&) {}
 void write_members(JsonWriter&, const ListParams&) {}
 void write_members(JsonWriter& json, const KillParams& kill) {
     json.member("run", kill.run);
@@ -83,7 +87,9 @@ void write_members(JsonWriter& json, const KillParams& kill) {
 }
 
 constexpr std::string_view method_of(const SpawnParams&) { return "spawn"; }
+constexpr std::string_view method_of(const DescribeParams&) { return "describe"; }
 constexpr std::string_view method_of(const StatusParams&) { return "status"; }
+constexpr std::string_view method_of(const RecheckParams&) { return "recheck"; }
 constexpr std::string_view method_of(const ListParams&) { return "list"; }
 constexpr std::string_view method_of(const KillParams&) { return "kill"; }
 

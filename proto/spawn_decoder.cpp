@@ -190,6 +190,8 @@ Result<void> store_label(const JsonValue& value, const std::string& path, SpawnP
     return {};
 }
 
+// What to run comes first: a describe has all the others.
+constexpr std::size_t program_rules_count = 2;
 constexpr std::array spawn_rules = std::to_array<MemberRule<SpawnParams>>({
     {"command", store_command},
     {"argv", store_argv},
@@ -206,12 +208,16 @@ constexpr std::array spawn_rules = std::to_array<MemberRule<SpawnParams>>({
     {"label", store_label},
 });
 
-// Members that mean nothing, or something else, beside others.
-Result<void> check_together(const JsonValue& params, const SpawnParams& spawn) {
+Result<void> check_program(const SpawnParams& spawn) {
     if (spawn.command && spawn.argv) return invalid_member("argv", "excludes command");
     if (!spawn.command && !spawn.argv) {
         return invalid_member("command", "or argv is required");
     }
+    return {};
+}
+
+// Members that mean nothing, or something else, beside others.
+Result<void> check_together(const JsonValue& params, const SpawnParams& spawn) {
     if (params.find("workspace") == nullptr) return invalid_member("workspace", "is required");
     if (spawn.stdio == StdioMode::fds) {
         for (const std::string_view name : {"stdin", "output_limit_bytes", "on_output_limit"}) {
@@ -231,8 +237,18 @@ Result<SpawnParams> decode_spawn_params(const JsonValue& params) {
     if (Result<void> stored = decode_members(params, "params", spawn_rules, spawn); !stored) {
         return stored.error();
     }
+    if (Result<void> sound = check_program(spawn); !sound) return sound.error();
     if (Result<void> sound = check_together(params, spawn); !sound) return sound.error();
     return spawn;
+}
+
+Result<DescribeParams> decode_describe_params(const JsonValue& params) {
+    DescribeParams describe;
+    const auto rules = std::span(spawn_rules).subspan(program_rules_count);
+    const Result<void> stored = decode_members(params, "params", rules, describe.spawn);
+    if (!stored) return stored.error();
+    if (Result<void> sound = check_together(params, describe.spawn); !sound) return sound.error();
+    return describe;
 }
 
 }  // namespace mechad

@@ -22,6 +22,11 @@ inline constexpr std::array egress_names = std::to_array<WireName<Egress>>({
     {Egress::chosen, "chosen"},
 });
 
+inline constexpr std::array access_names = std::to_array<WireName<Access>>({
+    {Access::read_only, "read_only"},
+    {Access::read_write, "read_write"},
+});
+
 inline constexpr std::array output_stream_names = std::to_array<WireName<OutputStream>>({
     {OutputStream::out, "stdout"},
     {OutputStream::err, "stderr"},

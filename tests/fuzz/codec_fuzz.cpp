@@ -55,6 +55,8 @@ void check_daemon_line(std::string_view line) {
         (void)decode_exit_report(reply->result).has_value();
         (void)decode_status_report(reply->result).has_value();
         (void)decode_list_report(reply->result).has_value();
+        (void)decode_describe_report(reply->result).has_value();
+        (void)decode_preflight_report(reply->result).has_value();
         require(parse_json(to_json(reply->result)).has_value());
     }
 }

@@ -76,6 +76,8 @@ void check_decodes_as_daemon_line(const std::string& line) {
         CHECK((decode_exit_report(reply->result).has_value() ||
                decode_status_report(reply->result).has_value() ||
                decode_list_report(reply->result).has_value() ||
+               decode_describe_report(reply->result).has_value() ||
+               decode_preflight_report(reply->result).has_value() ||
                decode_kill_report(reply->result).has_value()));
     }
 }
@@ -150,6 +152,7 @@ TEST_CASE("documents: the client's schema has the members that the decoder knows
         return member_names(at(schema, {"$defs", shape, "properties"}));
     };
     CHECK(schema_members("spawn_params") == known_members("spawn", true));
+    CHECK(schema_members("describe_params") == known_members("describe", true));
     CHECK(schema_members("kill_params") == known_members("kill", true));
     CHECK(schema_members("stdin_params") == known_members("stdin", false));
     CHECK(schema_members("signal_params") == known_members("signal", false));
@@ -169,7 +172,14 @@ TEST_CASE("documents: the daemon's schema has the members that the encoder write
     check_members(encode_started({}), "started", "params");
     check_members(encode_changed({}), "changed", "params");
     check_members(encode_result(1, ExitReport{}), "exit_result", "result");
+    check_members(encode_result(1, DescribeReport{}), "describe_result", "result");
     check_members(encode_result(1, StatusReport{}), "status_result", "result");
+    // A recheck's result is the same shape as status has it.
+    const auto recheck = parse_json(encode_result(
+        1, PreflightReport{.reason = "r", .remedy = "m", .finished_unix_s = 1, .probes = {}}));
+    REQUIRE(recheck.has_value());
+    CHECK(member_names(at(*recheck, {"result"})) ==
+          member_names(at(schema, {"$defs", "preflight", "properties"})));
     check_members(encode_result(1, ListReport{}), "list_result", "result");
     check_members(encode_result(1, KillReport{}), "kill_result", "result");
 }

@@ -34,6 +34,8 @@ Capabilities closed() {
     return {.egress = Egress::none, .can_reach_network = false, .reaches_beyond_workspace = false};
 }
 
+BoxReport closed_box() { return {"bwrap", true, false, {{"home", "hidden", {}}}, closed(), {"n"}}; }
+
 StatusReport full_status() {
     StatusReport status;
     status.version = "0.1.0";
@@ -64,7 +66,7 @@ StatusReport full_status() {
 }  // namespace
 
 TEST_CASE("reply: started comes back as it was said, without the proofs") {
-    Started started{"r1", 4242, "bwrap", true, false, {{"home", "hidden", {}}}, closed(), {"n"}};
+    const Started started{"r1", 4242, closed_box()};
 
     CHECK(std::get<Started>(decode(encode_started(started))) == started);
 }
@@ -124,6 +126,30 @@ TEST_CASE("reply: status, list and kill come back as they were said") {
     const auto killed = decode_kill_report(result_of(encode_result(3, KillReport{"r1"}), 3));
     REQUIRE(killed.has_value());
     CHECK(killed->run == "r1");
+}
+
+TEST_CASE("reply: a description comes back as it was said, binds in order") {
+    const DescribeReport report{closed_box(),
+                                {{"/data", Access::read_only},
+                                 {"/cache \xFF", Access::read_write},
+                                 {"/w", Access::read_write}}};
+
+    const auto decoded = decode_describe_report(result_of(encode_result("d", report), "d"));
+
+    REQUIRE(decoded.has_value());
+    CHECK(*decoded == report);
+}
+
+TEST_CASE("reply: a recheck is answered by what status says of preflight") {
+    const PreflightReport preflight = full_status().preflight;
+    const JsonValue answer = result_of(encode_result(1, preflight), 1);
+
+    const auto decoded = decode_preflight_report(answer);
+
+    REQUIRE(decoded.has_value());
+    CHECK(*decoded == preflight);
+    const JsonValue status = result_of(encode_result(1, full_status()), 1);
+    CHECK(to_json(answer) == to_json(*status.find("preflight")));
 }
 
 TEST_CASE("reply: the result prints as the daemon wrote it") {
@@ -187,17 +213,27 @@ TEST_CASE("reply: a later daemon's additions are ignored") {
     const auto started = std::get<Started>(
         decode("{\"jsonrpc\":\"2.0\",\"method\":\"started\",\"params\":"
                "{\"run\":\"r\",\"new\":[1.5,null],\"claims\":{\"new\":\"x\"}}}\n"));
-    CHECK(started.claims == Claims{Claim{"new", "x", {}}});
+    CHECK(started.box.claims == Claims{Claim{"new", "x", {}}});
 }
 
 TEST_CASE("reply: what a daemon does not say reads as the worst") {
     const auto started = std::get<Started>(
         decode("{\"jsonrpc\":\"2.0\",\"method\":\"started\",\"params\":{\"run\":\"r\","
                "\"capabilities\":{\"egress\":\"filtered\",\"can_reach_network\":\"no\"}}}\n"));
-    CHECK(started.capabilities == Capabilities{});
-    CHECK(started.capabilities.egress == Egress::chosen);
-    CHECK(started.network);
-    CHECK_FALSE(started.confined);
+    CHECK(started.box.capabilities == Capabilities{});
+    CHECK(started.box.capabilities.egress == Egress::chosen);
+    CHECK(started.box.network);
+    CHECK_FALSE(started.box.confined);
+
+    const auto description = decode_describe_report(json(R"({"binds":[{"path":"/w"},7]})"));
+    REQUIRE(description.has_value());
+    CHECK(description->box.capabilities == Capabilities{});
+    CHECK(description->binds ==
+          std::vector<BoundPath>{{"/w", Access::read_write}, {"", Access::read_write}});
+
+    const auto preflight = decode_preflight_report(json(R"({"state":"new"})"));
+    REQUIRE(preflight.has_value());
+    CHECK(preflight->state == PreflightState::failed);
 
     const auto report = decode_exit_report(json(R"({"exit":{"code":3},"reason":"new"})"));
     REQUIRE(report.has_value());
@@ -221,6 +257,8 @@ TEST_CASE("reply: an exit that cannot be read is never exit code 0") {
     CHECK_FALSE(decode_status_report(json("{}")).has_value());
     CHECK_FALSE(decode_list_report(json("{}")).has_value());
     CHECK_FALSE(decode_kill_report(json("{}")).has_value());
+    CHECK_FALSE(decode_describe_report(json(R"({"binds":{}})")).has_value());
+    CHECK_FALSE(decode_preflight_report(json("{}")).has_value());
 }
 
 TEST_CASE("reply: lines that are no message of a daemon are refused") {

@@ -91,6 +91,25 @@ TEST_CASE("request: each form of stdin is read") {
     CHECK(stdin_of(R"({"base64":"AGE="})") == StdinSpec(StdinInline{std::string("\0a", 2)}));
 }
 
+TEST_CASE("request: a describe has every member of a spawn but the program") {
+    const auto message = decode(
+        R"({"jsonrpc":"2.0","id":7,"method":"describe","params":{"workspace":{"base64":"L3ev"},)"
+        R"("cwd":"sub","network":false,"env":{"A":"1"},"stdin":"stream","timeout_ms":1,)"
+        R"("output_limit_bytes":0,"on_output_limit":"kill","label":"x"}})");
+
+    DescribeParams expected;
+    expected.spawn.workspace = "/w\xAF";
+    expected.spawn.cwd = "sub";
+    expected.spawn.network = false;
+    expected.spawn.env = {{"A", "1"}};
+    expected.spawn.stdin_spec = StdinStream{};
+    expected.spawn.timeout = 1ms;
+    expected.spawn.output_limit_bytes = 0;
+    expected.spawn.on_output_limit = OnOutputLimit::kill;
+    expected.spawn.label = "x";
+    CHECK(message == ClientMessage(Call{7, expected}));
+}
+
 TEST_CASE("request: passed descriptors and a tty go together") {
     const SpawnParams spawn =
         decode_spawn(R"({"argv":["sh"],"workspace":"/w","stdio":"fds","tty":true})");
@@ -107,6 +126,7 @@ TEST_CASE("request: control calls and notifications are read") {
     };
     CHECK(is_call(meant(R"("id":"a","method":"status")"), {"a", StatusParams{}}));
     CHECK(is_call(meant(R"("id":-1,"method":"list","params":{})"), {-1, ListParams{}}));
+    CHECK(is_call(meant(R"("id":1,"method":"recheck")"), {1, RecheckParams{}}));
     CHECK(
         is_call(meant(R"("id":0,"method":"kill","params":{"run":"r"})"), {0, KillParams{"r", {}}}));
     CHECK(is_call(meant(R"("id":0,"method":"kill","params":{"run":"r","signal":"SIGUSR1"})"),
@@ -139,6 +159,10 @@ TEST_CASE("request: what the client library writes is read as it was meant") {
 
     CHECK(round_trip({3, StatusParams{}}) == ClientMessage(Call{3, StatusParams{}}));
     CHECK(round_trip({4, ListParams{}}) == ClientMessage(Call{4, ListParams{}}));
+    CHECK(round_trip({7, RecheckParams{}}) == ClientMessage(Call{7, RecheckParams{}}));
+    DescribeParams describe{full_spawn()};
+    describe.spawn.argv.reset();
+    CHECK(round_trip({8, describe}) == ClientMessage(Call{8, describe}));
     CHECK(round_trip({5, KillParams{"r", {}}}) == ClientMessage(Call{5, KillParams{"r", {}}}));
     CHECK(round_trip({6, KillParams{"r", 9}}) == ClientMessage(Call{6, KillParams{"r", 9}}));
 }

@@ -13,7 +13,7 @@ os::FileId file(ino_t inode) { return {1, inode}; }
 
 // A directory of that inode below the others, up to a common root.
 Footprint below(ino_t inode, std::vector<ino_t> ancestors) {
-    Footprint footprint{file(inode), {file(inode)}, {}};
+    Footprint footprint{.workspace = file(inode), .lineage = {file(inode)}, .inside = {}};
     for (const ino_t ancestor : ancestors) footprint.lineage.push_back(file(ancestor));
     footprint.lineage.push_back(file(2));
     return footprint;
@@ -51,7 +51,7 @@ TEST_CASE("run table: workspaces of one file system overlap whatever mounts show
 }
 
 TEST_CASE("run table: a workspace below what every run can read overlaps with all") {
-    const SharedGround ground{.readable = {file(50)}, .has_writable = false};
+    const SharedGround ground{.readable = {{file(50), {}}}, .has_writable = false};
 
     CHECK(is_overlapping(below(10, {}), below(51, {50}), ground));
     CHECK_FALSE(is_overlapping(below(51, {50}), below(10, {}), ground));
@@ -81,17 +81,63 @@ TEST_CASE("run table: an open run lowers the closed ones it overlaps, by name, a
     auto apart = table.enter("apart", "/x", below(12, {}), true);
     REQUIRE(closed);
     REQUIRE(apart);
-    std::string because;
-    bool apart_lowered = false;
-    (*closed)->lower = [&](std::string_view text) { because = text; };
-    (*apart)->lower = [&](std::string_view) { apart_lowered = true; };
+    int closed_lowered = 0;
+    int apart_lowered = 0;
+    (*closed)->lower = [&] { ++closed_lowered; };
+    (*apart)->lower = [&] { ++apart_lowered; };
 
     const auto open = table.enter("open", "/w", below(10, {}), false);
+    const auto second = table.enter("open", "/w", below(10, {}), false);
 
     REQUIRE(open);
-    CHECK(because.find((*open)->id) != std::string::npos);
+    REQUIRE(second);
+    CHECK((*closed)->lowered_because.find((*open)->id) != std::string::npos);
     CHECK((*closed)->egress == Egress::chosen);
-    CHECK_FALSE(apart_lowered);
+    CHECK(closed_lowered == 1);
+    CHECK((*apart)->egress == Egress::none);
+    CHECK(apart_lowered == 0);
+}
+
+TEST_CASE("run table: what a closed run would be told can be asked without a place for it") {
+    auto table = make_table();
+    const auto question = below(10, {});
+    CHECK(table.find_lowering(question) == std::nullopt);
+    const auto open = table.enter("open", "/w/sub", below(11, {10}), false);
+    REQUIRE(open);
+
+    const auto answer = table.find_lowering(question);
+    const auto closed = table.enter("closed", "/w", question, true);
+
+    REQUIRE(answer);
+    CHECK(answer->find((*open)->id) != std::string::npos);
+    REQUIRE(closed);
+    CHECK((*closed)->lowered_because == *answer);
+    CHECK(table.find_lowering(below(12, {})) == std::nullopt);
+}
+
+TEST_CASE("run table: a closed run that something outside exposes is told so when it is alone") {
+    auto table = make_table();
+    auto exposed = below(10, {});
+    exposed.exposure = "somebody listens";
+
+    const auto closed = table.enter("closed", "/w", exposed, true);
+
+    CHECK(table.find_lowering(exposed) == "somebody listens");
+    REQUIRE(closed);
+    CHECK((*closed)->egress == Egress::chosen);
+    CHECK((*closed)->lowered_because == "somebody listens");
+}
+
+TEST_CASE("run table: a readable entry that shows a part of a workspace by an alias overlaps") {
+    auto closed = below(10, {});
+    closed.inside = "/srv/w";
+    const SharedGround part{.readable = {{file(50), "/srv/w/sub"}}, .has_writable = false};
+    const SharedGround apart{.readable = {{file(50), "/srv/w2"}}, .has_writable = false};
+    const SharedGround elsewhere{.readable = {{{7, 50}, "/srv/w/sub"}}, .has_writable = false};
+
+    CHECK(is_overlapping(below(12, {}), closed, part));
+    CHECK_FALSE(is_overlapping(below(12, {}), closed, apart));
+    CHECK_FALSE(is_overlapping(below(12, {}), closed, elsewhere));
 }
 
 TEST_CASE("run table: an open run that ended lowers nothing that comes after it") {
