@@ -15,6 +15,8 @@ inline constexpr int exit_not_found = 127;
 void complain(const std::string& message, const std::string& hint);
 
 int run(const std::string& socket_path, const SpawnParams& spawn);
+int describe(const std::string& socket_path, const SpawnParams& spawn, bool as_json);
+int recheck(const std::string& socket_path);
 int status(const std::string& socket_path, bool as_json);
 
 }  // namespace mechad::ctl

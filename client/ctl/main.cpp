@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
         case Verb::help: std::cout << usage_text; return 0;
         case Verb::version: std::cout << "mechad-ctl " << MECHAD_VERSION << "\n"; return 0;
         case Verb::run: return run(socket, options->spawn);
+        case Verb::describe: return describe(socket, options->spawn, options->json);
+        case Verb::recheck: return recheck(socket);
         case Verb::status: return status(socket, options->json);
     }
     return exit_refused;

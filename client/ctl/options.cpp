@@ -14,7 +14,12 @@ namespace mechad::ctl {
 const char* const usage_text =
     "usage: mechad-ctl [--socket PATH] run [OPTION]... -- PROGRAM [ARG]...\n"
     "       mechad-ctl [--socket PATH] run [OPTION]... -c COMMAND\n"
+    "       mechad-ctl [--socket PATH] describe [--workspace D] [--network|--no-network] [--json]\n"
     "       mechad-ctl [--socket PATH] status [--json]\n"
+    "       mechad-ctl [--socket PATH] recheck\n"
+    "\n"
+    "run: in a box. describe: what such a run would be told, starting nothing. status: of the\n"
+    "daemon. recheck: prove the sandbox again.\n"
     "\n"
     "  --workspace D     run there; default: the current directory\n"
     "  --cwd D           working directory beneath the workspace\n"
@@ -28,7 +33,8 @@ const char* const usage_text =
     "Exit codes of run: the command's own, 128+N when signal N ended it, 124 timeout,\n"
     "125 mechad refused or is absent, 126 not executable, 127 not found. With 125 to\n"
     "127 and a line on stderr, nothing was executed.\n"
-    "Exit codes of status: 0 proved, 1 refusing, 125 unreachable.\n";
+    "Exit codes of status and recheck: 0 proved, 1 refusing, 125 unreachable.\n"
+    "Exit codes of describe: 0 answered, 125 refused or unreachable.\n";
 
 namespace {
 
@@ -106,6 +112,14 @@ Result<void> take_value(SpawnParams& spawn, const std::string& name, const std::
     return {};
 }
 
+Result<void> choose_workspace(SpawnParams& spawn) {
+    if (!spawn.workspace.empty()) return {};
+    std::error_code error;
+    spawn.workspace = std::filesystem::current_path(error);
+    if (error) return fault("the current directory is gone; name a --workspace");
+    return {};
+}
+
 Result<void> parse_run(Words& words, SpawnParams& spawn) {
     while (!words.is_over()) {
         const std::string word = words.take();
@@ -124,13 +138,24 @@ Result<void> parse_run(Words& words, SpawnParams& spawn) {
         return fault("run: give either -c COMMAND or -- PROGRAM [ARG]...");
     }
     if (!has_argv) spawn.argv.reset();
-    if (spawn.workspace.empty()) {
-        std::error_code error;
-        spawn.workspace = std::filesystem::current_path(error);
-        if (error) return fault("run: the current directory is gone; name a --workspace");
-    }
     spawn.stdin_spec = StdinStream{};
-    return {};
+    return choose_workspace(spawn);
+}
+
+Result<void> parse_describe(Words& words, Options& options) {
+    while (!words.is_over()) {
+        const std::string word = words.take();
+        if (word == "--json") {
+            options.json = true;
+        } else if (word == "--network" || word == "--no-network") {
+            options.spawn.network = word == "--network";
+        } else if (word == "--workspace" && !words.is_over()) {
+            if (auto taken = take_value(options.spawn, word, words.take()); !taken) return taken;
+        } else {
+            return fault("describe: " + word + " is unknown or lacks its value");
+        }
+    }
+    return choose_workspace(options.spawn);
 }
 
 }  // namespace
@@ -152,6 +177,14 @@ Result<Options> parse_options(const std::vector<std::string>& all) {
         } else if (word == "run") {
             options.verb = Verb::run;
             if (auto parsed = parse_run(words, options.spawn); !parsed) return parsed.error();
+            return options;
+        } else if (word == "describe") {
+            options.verb = Verb::describe;
+            if (auto parsed = parse_describe(words, options); !parsed) return parsed.error();
+            return options;
+        } else if (word == "recheck") {
+            options.verb = Verb::recheck;
+            if (!words.is_over()) return fault("recheck: unknown option " + words.take());
             return options;
         } else if (word == "status") {
             options.verb = Verb::status;

@@ -9,13 +9,13 @@
 
 namespace mechad::ctl {
 
-enum class Verb { run, status, help, version };
+enum class Verb { run, describe, status, recheck, help, version };
 
 struct Options {
     Verb verb = Verb::help;
     std::string socket;  // empty: find_socket_path()
-    bool json = false;   // status
-    SpawnParams spawn;   // run
+    bool json = false;   // status, describe
+    SpawnParams spawn;   // run; describe, without a program
 };
 
 // Takes the words after the program's name.

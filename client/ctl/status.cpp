@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <iostream>
 
+#include "client/ctl/ask.hpp"
 #include "client/ctl/commands.hpp"
-#include "client/socket.hpp"
-#include "proto/codec.hpp"
+#include "client/ctl/words.hpp"
 
 namespace mechad::ctl {
 
 namespace {
-
-Result<JsonValue> ask_status(const std::string& socket_path) {
-    auto socket = connect_to_daemon(socket_path);
-    if (!socket) return socket.error();
-    std::string inbox;
-    if (!send_all(*socket, encode_call(Call{RequestId(std::int64_t{1}), StatusParams{}}))) {
-        return Error(ErrorKind::internal, "mechad went away");
-    }
-    const auto line = receive_line(*socket, inbox);
-    if (!line) return Error(ErrorKind::internal, "mechad closed the connection without an answer");
-    auto message = decode_daemon_message(*line);
-    if (!message) return message.error();
-    if (auto* reply = std::get_if<Reply>(&*message)) return std::move(reply->result);
-    if (const auto* error = std::get_if<ErrorReply>(&*message)) {
-        return Error(ErrorKind::internal, error->message, {}, error->hint);
-    }
-    return Error(ErrorKind::internal, "mechad did not answer the question");
-}
-
-const char* word_for(PreflightState state) {
-    switch (state) {
-        case PreflightState::running: return "preflight is running";
-        case PreflightState::passed: return "proved";
-        case PreflightState::failed: return "REFUSING every run";
-    }
-    return "unknown";
-}
 
 const char* word_for(ProbeVerdict verdict) {
     switch (verdict) {
@@ -56,23 +29,14 @@ void print_claims(const StatusReport& status) {
 
 void print_status(const StatusReport& status) {
     const bool is_passed = status.preflight.state == PreflightState::passed;
-    const auto& said = status.capabilities;
     std::cout << "mechad       " << status.version << "\n"
               << "backend      " << status.backend
               << (status.backend_version.empty() ? "" : " (" + status.backend_version + ")")
-              << (status.confined ? "" : ", NOTHING IS CONFINED") << "\n"
-              << "state        " << word_for(status.preflight.state) << "\n";
-    if (status.preflight.state == PreflightState::failed) {
-        std::cout << "reason       " << status.preflight.reason << "\n"
-                  << "remedy       " << status.preflight.remedy << "\n";
-    }
+              << (status.confined ? "" : ", NOTHING IS CONFINED") << "\n";
+    print_state(status.preflight);
     std::cout << "network      " << (status.network ? "open" : "closed")
-              << " unless a request says otherwise (override: " << status.network_override << ")\n"
-              << "egress       " << (said.egress == Egress::none ? "none" : "chosen") << "\n"
-              << "reads        "
-              << (said.reaches_beyond_workspace ? "can leave the workspace"
-                                                : "workspace and system directories only")
-              << "\n";
+              << " unless a request says otherwise (override: " << status.network_override << ")\n";
+    print_capabilities(status.capabilities);
     print_claims(status);
     for (const auto& probe : status.preflight.probes) {
         if (is_passed) break;
@@ -93,7 +57,7 @@ void print_status(const StatusReport& status) {
 }  // namespace
 
 int status(const std::string& socket_path, bool as_json) {
-    const auto answer = ask_status(socket_path);
+    const auto answer = ask(socket_path, StatusParams{});
     if (!answer) {
         complain(answer.error().message(), answer.error().hint());
         return exit_refused;

@@ -126,6 +126,41 @@ class CtlTests:
         said = json.loads(self.ctl("status", "--json").stdout)
         self.assertEqual((said["backend"], said["socket_path"]), (self.kind, self.daemon.socket))
 
+    def test_describe_says_what_a_run_would_be_told_and_starts_nothing(self):
+        text = self.ctl("describe")
+        self.assertEqual((text.returncode, text.stderr), (0, b""))
+        self.assertIn(self.workspace.encode(), text.stdout)
+        said = json.loads(self.ctl("describe", "--network", "--json").stdout)
+        self.assertEqual(said, self.daemon.describe(workspace=self.workspace,
+                                                    network=True)["result"])
+        other = self.base.make_workspace()
+        said = json.loads(self.ctl("describe", "--workspace", other, "--json").stdout)
+        self.assertEqual(said["binds"][-1]["path"], other)
+        self.assertEqual(self.daemon.runs(), [])
+
+    def test_describe_that_is_refused_or_not_understood_is_125(self):
+        for words in (["--workspace", "/"], ["--workspace"], ["--json", "x"], ["--", "true"],
+                      ["-c", "true"]):
+            with self.subTest(words):
+                ended = self.ctl("describe", *words)
+                self.assertEqual((ended.returncode, ended.stdout), (125, b""))
+                self.assertTrue(ended.stderr.startswith(b"mechad-ctl: "), ended.stderr)
+
+    def test_recheck_proves_again(self):
+        ended = self.ctl("recheck")
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr),
+                         (0, b"state        proved\n", b""))
+        self.assertEqual(self.ctl("recheck", "--force").returncode, 125)
+
+    def test_a_question_to_an_absent_daemon_is_125(self):
+        for words in (["status"], ["describe"], ["recheck"]):
+            with self.subTest(words):
+                ended = subprocess.run([MECHAD_CTL, "--socket", "/nowhere/socket", *words],
+                                       capture_output=True, check=False, timeout=DEADLINE_S,
+                                       cwd=self.workspace, env={"HOME": HOME})
+                self.assertEqual((ended.returncode, ended.stdout), (125, b""))
+                self.assertEqual(ended.stderr.count(b"\n"), 1)
+
     def test_the_socket_is_found_by_the_environment(self):
         ended = subprocess.run([MECHAD_CTL, "status", "--json"], capture_output=True, check=True,
                                timeout=DEADLINE_S,
