@@ -143,6 +143,15 @@ class Daemon:
         with Connection(self.socket) as connection:
             return connection.call("status")["result"]
 
+    def describe(self, *, workspace, **params):
+        """The reply: with `result` or with `error`."""
+        with Connection(self.socket) as connection:
+            return connection.call("describe", {"workspace": as_byte_string(workspace), **params})
+
+    def recheck(self):
+        with Connection(self.socket) as connection:
+            return connection.call("recheck")["result"]
+
     def runs(self):
         with Connection(self.socket) as connection:
             return connection.call("list")["result"]["runs"]
