@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <filesystem>
 
 #include "daemon/log.hpp"
 #include "daemon/os/syscalls.hpp"
