@@ -2,15 +2,14 @@
 #include "client/socket.hpp"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "daemon/os/syscalls.hpp"
+#include "daemon/os/unix_socket.hpp"
 
 namespace mechad {
 
@@ -30,23 +29,18 @@ Error unreachable(const std::string& path, int error) {
 }  // namespace
 
 std::string find_socket_path() {
-    std::string named = environment_value("MECHAD_SOCKET");
-    if (!named.empty()) return named;
-    const std::string runtime = environment_value("XDG_RUNTIME_DIR");
-    const std::string base = runtime.empty() ? "/run/user/" + std::to_string(::geteuid()) : runtime;
-    return base + "/mechad/mechad.sock";
+    return os::find_socket_path({.named = environment_value("MECHAD_SOCKET"),
+                                 .runtime_dir = environment_value("XDG_RUNTIME_DIR"),
+                                 .uid = ::geteuid()});
 }
 
 Result<os::UniqueFd> connect_to_daemon(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof address.sun_path) {
-        return unreachable(path, ENAMETOOLONG);
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const auto address = os::socket_address(path);
+    if (!address) return unreachable(path, ENAMETOOLONG);
     os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) return os::os_error("make a socket", errno, "socket");
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) !=
+        0) {
         return unreachable(path, errno);
     }
     ucred server{};

@@ -10,7 +10,7 @@
 
 namespace mechad {
 
-// $MECHAD_SOCKET, $XDG_RUNTIME_DIR/mechad/mechad.sock, /run/user/UID/mechad/mechad.sock.
+// By the environment, in the order of PROTOCOL.md.
 std::string find_socket_path();
 
 // A blocking connection. Refuses a server of another uid: it could claim anything.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "daemon/os/path_gate.hpp"
+#include "daemon/os/unix_socket.hpp"
 
 namespace mechad {
 
@@ -20,11 +21,9 @@ std::string choose_socket(const Environment& environment, const os::HostFacts& h
                           const std::optional<std::string>& option, const Config& config) {
     if (option) return *option;
     if (config.daemon.socket) return *config.daemon.socket;
-    std::string named = value_of(environment, "MECHAD_SOCKET");
-    if (!named.empty()) return named;
-    const std::string runtime = value_of(environment, "XDG_RUNTIME_DIR");
-    const std::string base = runtime.empty() ? "/run/user/" + std::to_string(host.uid) : runtime;
-    return base + "/mechad/mechad.sock";
+    return os::find_socket_path({.named = value_of(environment, "MECHAD_SOCKET"),
+                                 .runtime_dir = value_of(environment, "XDG_RUNTIME_DIR"),
+                                 .uid = host.uid});
 }
 
 // The home of the passwd entry, by its canonical name and as it is written; and $HOME, when that is
