@@ -3,27 +3,74 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "daemon/os/syscalls.hpp"
+#include "daemon/os/trusted_path.hpp"
+#include "daemon/os/unix_socket.hpp"
 #include "daemon/server.hpp"
 
 namespace mechad {
 
 namespace {
 
-Error socket_error(const std::string& message, std::string hint = {}) {
+constexpr const char* elsewhere =
+    "name another socket with --socket, daemon.socket or "
+    "$MECHAD_SOCKET";
+
+// Bound under a longer name and renamed, so that whoever finds the path can connect.
+constexpr std::string_view fresh_suffix = ".new";
+
+Error socket_error(const std::string& message, std::string hint = elsewhere) {
     return Error(ErrorKind::internal, message, "socket", std::move(hint));
+}
+
+Error with_way_out(const Error& error) {
+    return error.hint().empty() ? socket_error(error.message()) : error;
+}
+
+Result<void> check_path(const std::string& path) {
+    if (path.empty() || path.front() != '/') {
+        return socket_error("the socket path must be absolute: " + path);
+    }
+    const std::filesystem::path name = std::filesystem::path(path).filename();
+    if (name.empty() || name == "." || name == "..") {
+        return socket_error("the socket path names a directory: " + path,
+                            "append a name, such as mechad.sock");
+    }
+    const std::size_t bytes_max = os::socket_path_bytes_max - fresh_suffix.size();
+    if (path.size() > bytes_max) {
+        return socket_error("the socket path is longer than " + std::to_string(bytes_max) +
+                            " bytes: " + path);
+    }
+    return {};
+}
+
+// Private, and reached by a path that no other user can turn elsewhere.
+Result<void> prepare_directory(const std::filesystem::path& directory) {
+    if (auto way = os::check_trusted_path(directory.parent_path()); !way) {
+        return with_way_out(way.error());
+    }
+    if (auto made = os::make_private_directory(directory); !made) return with_way_out(made.error());
+    return {};
 }
 
 // One daemon per socket. Freed by the kernel when the daemon dies, however it dies.
 Result<os::UniqueFd> lock_beside(const std::string& path) {
-    auto lock = os::open_file(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    if (!lock) return lock.error();
+    const std::string name = path + ".lock";
+    const Error not_ours = socket_error(name + " is not a plain file of this user",
+                                        "remove it if nothing needs it, or name another socket");
+    auto lock = os::open_file(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (!lock) {
+        const int reason = lock.error().os_errno();
+        return reason == ELOOP || reason == EISDIR || reason == ENXIO ? not_ours
+                                                                      : with_way_out(lock.error());
+    }
+    struct stat found {};
+    if (::fstat(lock->get(), &found) != 0) return os::os_error("look at " + name, errno, "fstat");
+    if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) return not_ours;
     if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
         return socket_error("another mechad serves " + path,
                             "stop it, or name another socket with --socket");
@@ -31,26 +78,39 @@ Result<os::UniqueFd> lock_beside(const std::string& path) {
     return lock;
 }
 
-Result<sockaddr_un> address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        return socket_error("the socket path is longer than " +
-                            std::to_string(sizeof address.sun_path - 1) + " bytes: " + path);
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    return address;
+Result<os::UniqueFd> make_socket() {
+    os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) return os::os_error("make a socket", errno, "socket");
+    return fd;
 }
 
-// A stale socket of ours may be replaced; anything else in its place is somebody's.
+// Nothing listens there any more.
+Result<bool> is_stale(const std::string& path) {
+    auto probe = make_socket();
+    if (!probe) return probe.error();
+    const auto address = os::socket_address(path);
+    return address &&
+           ::connect(probe->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) !=
+               0 &&
+           errno == ECONNREFUSED;
+}
+
+// A stale socket of ours may be replaced; anything else in its place is somebody's. No mechad
+// serves it: we hold the lock.
 Result<void> check_place(const std::string& path) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) {
         if (errno == ENOENT) return {};
         return os::os_error("look at " + path, errno, "lstat");
     }
-    if (S_ISSOCK(found.st_mode) && found.st_uid == ::geteuid()) return {};
-    return socket_error(path + " exists and is not a socket of this user");
+    if (!S_ISSOCK(found.st_mode) || found.st_uid != ::geteuid()) {
+        return socket_error(path + " exists and is not a socket of this user",
+                            "remove it if nothing needs it, or name another socket");
+    }
+    const auto stale = is_stale(path);
+    if (!stale) return stale.error();
+    if (*stale) return {};
+    return socket_error(path + " is served by another program");
 }
 
 os::FileId file_at(const std::string& path) {
@@ -59,36 +119,40 @@ os::FileId file_at(const std::string& path) {
     return {found.st_dev, found.st_ino};
 }
 
-}  // namespace
-
-Result<ServerSocket> ServerSocket::bind(const std::string& path) {
-    if (path.empty() || path.front() != '/') {
-        return socket_error("the socket path must be absolute: " + path);
+Result<os::UniqueFd> listen_at(const std::string& path) {
+    const std::string fresh = path + std::string(fresh_suffix);
+    for (const auto& name : {path, fresh}) {
+        if (auto free = check_place(name); !free) return free.error();
     }
-    // Bound under another name and renamed, so that whoever finds the path can connect.
-    const std::string fresh = path + ".new";
-    const auto address = address_of(fresh);
-    if (!address) return address.error();
-    const std::string directory = std::filesystem::path(path).parent_path();
-    if (auto made = os::make_private_directory(directory); !made) return made.error();
-    auto lock = lock_beside(path);
-    if (!lock) return lock.error();
-    if (auto free = check_place(path); !free) return free.error();
-
-    os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) return os::os_error("make a socket", errno, "socket");
-    (void)::unlink(fresh.c_str());  // of a daemon that died in between: we hold its lock
+    auto fd = make_socket();
+    if (!fd) return fd;
+    (void)::unlink(fresh.c_str());  // of a daemon that died in between
+    const auto address = os::socket_address(fresh);
+    if (!address) return os::os_error("bind " + path, ENAMETOOLONG, "bind");
     const mode_t mask = ::umask(0177);
     const int bound =
-        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
+        ::bind(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
     const int bind_errno = errno;
     (void)::umask(mask);
     if (bound != 0) return os::os_error("bind " + path, bind_errno, "bind");
-    if (::listen(fd.get(), SOMAXCONN) != 0) return os::os_error("listen", errno, "listen");
+    if (::listen(fd->get(), SOMAXCONN) != 0) return os::os_error("listen", errno, "listen");
     if (::rename(fresh.c_str(), path.c_str()) != 0) {
         return os::os_error("name the socket " + path, errno, "rename");
     }
-    return ServerSocket(path, std::move(*lock), std::move(fd), file_at(path));
+    return fd;
+}
+
+}  // namespace
+
+Result<ServerSocket> ServerSocket::bind(const std::string& path) {
+    if (auto checked = check_path(path); !checked) return checked.error();
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    if (auto prepared = prepare_directory(directory); !prepared) return prepared.error();
+    auto lock = lock_beside(path);
+    if (!lock) return lock.error();
+    auto fd = listen_at(path);
+    if (!fd) return fd.error();
+    return ServerSocket(path, std::move(*lock), std::move(*fd), file_at(path));
 }
 
 void ServerSocket::remove() {

@@ -111,15 +111,19 @@ Result<void> make_private_directory(const std::string& path) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return os_error("look at " + path, errno, "lstat");
     if (!S_ISDIR(found.st_mode)) {
-        return Error(ErrorKind::internal, path + " is not a directory (a link is not followed)");
+        return Error(ErrorKind::internal, path + " is not a directory (a link is not followed)", {},
+                     "remove it if nothing needs it, or use another place");
     }
     if (found.st_uid != ::geteuid()) {
-        return Error(ErrorKind::internal, path + " belongs to uid " + std::to_string(found.st_uid) +
-                                              ", not to this user");
+        return Error(
+            ErrorKind::internal,
+            path + " belongs to uid " + std::to_string(found.st_uid) + ", not to this user", {},
+            "use a directory of your own");
     }
     if ((found.st_mode & 077) != 0) {
         return Error(ErrorKind::internal, path + " is open to other users; it must have mode 0700",
-                     {}, "chmod 700 " + path);
+                     {},
+                     "use a directory of its own; or chmod 700 " + path + " if nobody needs it");
     }
     return {};
 }

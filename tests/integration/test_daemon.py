@@ -2,7 +2,6 @@
 """How mechad starts, and when it refuses to."""
 import os
 import signal
-import stat
 import subprocess
 import unittest
 
@@ -68,57 +67,6 @@ class Start(MechadTestCase):
             with self.subTest(path):
                 said = self.refuse_to_start(self.make_daemon([f'readable = ["{path}"]']), 78)
                 self.assertIn("sandbox.readable", said)
-
-    def test_the_socket_and_its_directory_are_private(self):
-        daemon = self.make_daemon()
-        os.rmdir(daemon.base.path / "run")
-        daemon.start()
-        self.assertEqual(stat.S_IMODE(os.stat(daemon.base.path / "run").st_mode), 0o700)
-        self.assertEqual(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o600)
-
-    def test_a_socket_directory_that_others_may_enter_is_refused(self):
-        for mode in (0o755, 0o770, 0o701):
-            with self.subTest(oct(mode)):
-                daemon = self.make_daemon()
-                (daemon.base.path / "run").chmod(mode)
-                self.assertIn("/run", self.refuse_to_start(daemon, 1))
-
-    def test_a_socket_directory_that_is_a_link_is_refused(self):
-        daemon = self.make_daemon()
-        (daemon.base.path / "run").rename(daemon.base.path / "elsewhere")
-        (daemon.base.path / "run").symlink_to("elsewhere")
-        self.refuse_to_start(daemon, 1)
-        self.assertEqual(os.listdir(daemon.base.path / "elsewhere"), [])
-
-    def test_something_else_in_the_sockets_place_is_left_alone(self):
-        daemon = self.make_daemon()
-        with open(daemon.socket, "w", encoding="ascii") as file:
-            file.write("precious")
-        self.assertIn(daemon.socket, self.refuse_to_start(daemon, 1))
-        with open(daemon.socket, encoding="ascii") as file:
-            self.assertEqual(file.read(), "precious")
-
-    def test_a_relative_or_too_long_socket_path_is_refused(self):
-        for path in ("mechad.sock", "x" * 120):
-            with self.subTest(path):
-                daemon = self.make_daemon()
-                daemon.socket = path if len(path) < 100 else f"{daemon.base.path}/run/{path}"
-                self.assertIn("socket", self.refuse_to_start(daemon, 1))
-
-    def test_a_second_daemon_on_the_same_socket_is_refused_and_harmless(self):
-        first = self.make_daemon().start()
-        second = self.make_daemon()
-        second.socket = first.socket
-        self.assertIn("another mechad serves", self.refuse_to_start(second, 1))
-        self.assertEqual(first.status()["socket_path"], first.socket)
-
-    def test_the_socket_of_a_daemon_that_was_killed_is_replaced(self):
-        daemon = self.make_daemon().start()
-        daemon.process.send_signal(signal.SIGKILL)
-        daemon.wait()
-        self.assertTrue(os.path.exists(daemon.socket))
-        daemon.start()
-        self.assertEqual(daemon.status()["runs_active"], 0)
 
     def test_it_stops_cleanly_while_preflight_runs(self):
         before = planted_files()
