@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "daemon/log.hpp"
+#include "daemon/peer_check.hpp"
 #include "daemon/stream/rethrow.hpp"
 #include "proto/codec.hpp"
 
@@ -56,10 +57,8 @@ asio::awaitable<void> Server::serve_one(Connection::Socket socket) {
     Connection connection(std::move(socket));
     ++session_count_;
     try {
-        if (session_count_ > services_.runs->runs_max() + spare_sessions) {
-            const std::string line = encode_error(
-                std::nullopt, Error(ErrorKind::overloaded, "too many connections are open"));
-            (void)co_await connection.write(line);
+        if (const auto refusal = refuse(connection)) {
+            connection.dismiss(encode_error(std::nullopt, *refusal));
         } else {
             co_await serve(services_, connection);
         }
@@ -69,6 +68,12 @@ asio::awaitable<void> Server::serve_one(Connection::Socket socket) {
     }
     --session_count_;
     connection.close();
+}
+
+std::optional<Error> Server::refuse(const Connection& connection) const {
+    if (auto refusal = refuse_peer(connection.descriptor())) return refusal;
+    if (session_count_ <= services_.runs->runs_max() + spare_sessions) return std::nullopt;
+    return Error(ErrorKind::overloaded, "too many connections are open");
 }
 
 void Server::close() {

@@ -4,6 +4,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <optional>
 #include <string>
 
 #include "daemon/os/unique_fd.hpp"
@@ -47,6 +48,7 @@ public:
     std::size_t session_count() const { return session_count_; }
 
 private:
+    std::optional<Error> refuse(const Connection& connection) const;
     boost::asio::awaitable<void> serve_one(Connection::Socket socket);
 
     boost::asio::any_io_executor executor_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/session.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <chrono>
 
@@ -33,8 +31,6 @@ public:
         : services_(services), connection_(connection) {}
 
     asio::awaitable<void> serve() {
-        const bool is_welcome = co_await is_peer_welcome();
-        if (!is_welcome) co_return;
         auto deadline = std::chrono::steady_clock::now() + first_line_deadline;
         for (bool is_first = true;; is_first = false) {
             const auto call = co_await read_call(deadline);
@@ -49,15 +45,6 @@ public:
     }
 
 private:
-    asio::awaitable<bool> is_peer_welcome() {
-        const uid_t uid = connection_.peer_uid();
-        if (uid == ::geteuid()) co_return true;
-        co_await refuse(std::nullopt,
-                        Error(ErrorKind::policy_denied,
-                              "this daemon serves uid " + std::to_string(::geteuid()) + " only"));
-        co_return false;
-    }
-
     // Empty when the connection is over; a bad line was answered then.
     asio::awaitable<std::optional<Call>> read_call(Connection::Time deadline) {
         const ReadLine read = co_await connection_.read_line(deadline);

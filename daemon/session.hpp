@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One connection from its first line to its last: who is it, what does it ask, the answer.
+// One connection from its first line to its last: what does it ask, the answer.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -22,6 +22,7 @@ struct SessionServices {
     const StatusFacts* status_facts = nullptr;
 };
 
+// Of a peer that is welcome.
 boost::asio::awaitable<void> serve(const SessionServices& services, Connection& connection);
 
 }  // namespace mechad

@@ -236,6 +236,8 @@ void Supervisor::empty_tree() {
 int init_main(int argc, char** argv) {
     // First: a dumpable init gives its control socket to any process of its user (pidfd_getfd).
     if (prctl(PR_SET_DUMPABLE, 0) < 0) return fail("PR_SET_DUMPABLE");
+    // By this name every mechad of the user knows who lives in a box (peer_check.cpp).
+    if (prctl(PR_SET_NAME, "mechad-init") < 0) return fail("PR_SET_NAME");
     const int control = control_argument(argc, argv);
     if (control < 0) {
         (void)dprintf(STDERR_FILENO, "usage: mechad-init fd N\n");

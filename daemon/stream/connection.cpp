@@ -118,16 +118,17 @@ void Connection::stop_watching() {
 }
 
 bool Connection::is_hung_up() const {
-    pollfd state{const_cast<Socket&>(socket_).native_handle(), 0, 0};
+    pollfd state{descriptor(), 0, 0};
     return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-uid_t Connection::peer_uid() const {
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    const int fd = const_cast<Socket&>(socket_).native_handle();
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return static_cast<uid_t>(-1);
-    return peer.uid;
+int Connection::descriptor() const { return const_cast<Socket&>(socket_).native_handle(); }
+
+void Connection::dismiss(std::string_view last_line) {
+    is_watching_ = false;
+    is_broken_ = true;
+    (void)::send(descriptor(), last_line.data(), last_line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    close();
 }
 
 void Connection::close() {

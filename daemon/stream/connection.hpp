@@ -45,8 +45,9 @@ public:
     void stop_watching();
 
     bool is_hung_up() const;
-    // The peer as the kernel knows it (SO_PEERCRED); uid -1 when unknown.
-    uid_t peer_uid() const;
+    int descriptor() const;
+    // Writes what fits of `last_line` without waiting, and closes. What is pending ends.
+    void dismiss(std::string_view last_line);
     void close();
 
 private:
