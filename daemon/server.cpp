@@ -24,7 +24,13 @@ namespace {
 constexpr std::chrono::milliseconds accept_pause{100};
 
 // Beside the runs, for status, list, kill and clients that are about to speak.
-constexpr std::size_t spare_sessions = 128;
+constexpr std::size_t spare_connections = 128;
+
+bool is_shortage(const boost::system::error_code& error) {
+    namespace errc = boost::system::errc;
+    return error == errc::too_many_files_open || error == errc::too_many_files_open_in_system ||
+           error == errc::no_buffer_space || error == errc::not_enough_memory;
+}
 
 }  // namespace
 
@@ -32,7 +38,8 @@ Server::Server(const asio::any_io_executor& executor, os::UniqueFd listening,
                const SessionServices& services)
     : executor_(executor),
       acceptor_(executor, asio::local::stream_protocol(), listening.release()),
-      services_(services) {}
+      services_(services),
+      connections_(services.runs->runs_max() + spare_connections) {}
 
 asio::awaitable<void> Server::accept_all() {
     asio::steady_timer pause(executor_);
@@ -40,6 +47,7 @@ asio::awaitable<void> Server::accept_all() {
     for (;;) {
         auto [error, socket] = co_await acceptor_.async_accept(as_values);
         if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+        if (is_shortage(error) && connections_.dismiss_oldest_idle()) continue;
         if (error) {
             if (!std::exchange(is_short, true)) {
                 log_warning("cannot accept connections for now: " + error.message());
@@ -55,25 +63,30 @@ asio::awaitable<void> Server::accept_all() {
 
 asio::awaitable<void> Server::serve_one(Connection::Socket socket) {
     Connection connection(std::move(socket));
-    ++session_count_;
     try {
         if (const auto refusal = refuse(connection)) {
             connection.dismiss(encode_error(std::nullopt, *refusal));
         } else {
-            co_await serve(services_, connection);
+            ConnectionTable::Seat seat(connections_, connection);
+            co_await serve(services_, connection, seat);
         }
     } catch (const std::exception& failure) {
         // Memory, or a bug in a library: this session ends, the others go on.
         log_error(std::string("a session ended by an exception: ") + failure.what());
     }
-    --session_count_;
     connection.close();
 }
 
-std::optional<Error> Server::refuse(const Connection& connection) const {
-    if (auto refusal = refuse_peer(connection.descriptor())) return refusal;
-    if (session_count_ <= services_.runs->runs_max() + spare_sessions) return std::nullopt;
-    return Error(ErrorKind::overloaded, "too many connections are open");
+// First who it is: nobody gives way to a peer that is not welcome.
+std::optional<Error> Server::refuse(const Connection& connection) {
+    auto refusal = refuse_peer(connection.descriptor());
+    while (refusal && refusal->kind() == ErrorKind::overloaded &&
+           connections_.dismiss_oldest_idle()) {
+        refusal = refuse_peer(connection.descriptor());
+    }
+    if (refusal || connections_.make_room()) return refusal;
+    return Error(ErrorKind::overloaded, "too many connections are open, and none of them is idle",
+                 {}, "try again when a run ends");
 }
 
 void Server::close() {

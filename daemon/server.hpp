@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/connection_table.hpp"
 #include "daemon/os/unique_fd.hpp"
 #include "daemon/session.hpp"
 
@@ -45,16 +46,15 @@ public:
     // Accepts until close().
     boost::asio::awaitable<void> accept_all();
     void close();
-    std::size_t session_count() const { return session_count_; }
 
 private:
-    std::optional<Error> refuse(const Connection& connection) const;
+    std::optional<Error> refuse(const Connection& connection);
     boost::asio::awaitable<void> serve_one(Connection::Socket socket);
 
     boost::asio::any_io_executor executor_;
     boost::asio::local::stream_protocol::acceptor acceptor_;
     const SessionServices& services_;
-    std::size_t session_count_ = 0;
+    ConnectionTable connections_;
 };
 
 }  // namespace mechad

@@ -27,8 +27,8 @@ Error as_shortage(const Error& error) {
 
 class Session {
 public:
-    Session(const SessionServices& services, Connection& connection)
-        : services_(services), connection_(connection) {}
+    Session(const SessionServices& services, Connection& connection, ConnectionTable::Seat& seat)
+        : services_(services), connection_(connection), seat_(seat) {}
 
     asio::awaitable<void> serve() {
         auto deadline = std::chrono::steady_clock::now() + first_line_deadline;
@@ -45,9 +45,16 @@ public:
     }
 
 private:
+    asio::awaitable<ReadLine> wait_line(Connection::Time deadline) {
+        seat_.set_idle();
+        ReadLine read = co_await connection_.read_line(deadline);
+        if (!seat_.set_busy()) co_return ReadLine{ReadEnd::closed, {}};
+        co_return read;
+    }
+
     // Empty when the connection is over; a bad line was answered then.
     asio::awaitable<std::optional<Call>> read_call(Connection::Time deadline) {
-        const ReadLine read = co_await connection_.read_line(deadline);
+        const ReadLine read = co_await wait_line(deadline);
         switch (read.end) {
             case ReadEnd::closed: co_return std::nullopt;
             case ReadEnd::half_closed:
@@ -184,12 +191,14 @@ private:
 
     const SessionServices& services_;
     Connection& connection_;
+    ConnectionTable::Seat& seat_;
 };
 
 }  // namespace
 
-asio::awaitable<void> serve(const SessionServices& services, Connection& connection) {
-    Session session(services, connection);
+asio::awaitable<void> serve(const SessionServices& services, Connection& connection,
+                            ConnectionTable::Seat& seat) {
+    Session session(services, connection, seat);
     co_await session.serve();
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "daemon/connection_table.hpp"
 #include "daemon/policy.hpp"
 #include "daemon/preflight/preflight.hpp"
 #include "daemon/run.hpp"
@@ -22,7 +23,8 @@ struct SessionServices {
     const StatusFacts* status_facts = nullptr;
 };
 
-// Of a peer that is welcome.
-boost::asio::awaitable<void> serve(const SessionServices& services, Connection& connection);
+// Of a peer that is welcome. The seat is idle while the client is waited for.
+boost::asio::awaitable<void> serve(const SessionServices& services, Connection& connection,
+                                   ConnectionTable::Seat& seat);
 
 }  // namespace mechad
