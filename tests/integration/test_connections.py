@@ -125,10 +125,11 @@ class DescriptorShortage(ConnectionTests, MechadTestCase):
         self.assert_served(self.connect())
 
     def test_a_daemon_that_can_open_nothing_waits_and_goes_on(self):
-        self.assert_served(self.connect())
+        idle = self.connect_idle()
         soft, hard = resource.prlimit(self.daemon.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.daemon.pid, resource.RLIMIT_NOFILE, (3, hard))
         waiting = [self.connect() for _ in range(5)]
+        self.assert_dismissed(idle)
         before = cpu_seconds(self.daemon.pid)
         time.sleep(2)
         self.assertLess(cpu_seconds(self.daemon.pid) - before, 1)

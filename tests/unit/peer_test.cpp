@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Who connected, and from whom it descends, over real processes and sockets.
 #include <doctest/doctest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <iterator>
 
 #include "daemon/os/peer.hpp"
 #include "daemon/os/unix_socket.hpp"
@@ -53,6 +58,7 @@ public:
         auto ready = os::make_pipe();
         pid_ = ::fork();
         if (pid_ == 0) {
+            (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // for a test that breaks off
             work();
             (void)!::write(ready->write_end.get(), "x", 1);
             for (;;) ::pause();
@@ -76,7 +82,8 @@ private:
     pid_t pid_ = 0;
 };
 
-std::string describe(const std::optional<Error>& refusal) {
+std::string judge(const os::UniqueFd& accepted) {
+    const auto refusal = refuse_peer(accepted.get());
     if (!refusal) return "welcome";
     return std::string(to_string(refusal->kind())) + ": " + refusal->message();
 }
@@ -98,14 +105,14 @@ TEST_CASE("a peer is the process that connected, alive or not") {
     siginfo_t ended{};
     REQUIRE(::waitid(P_PID, static_cast<id_t>(child.pid()), &ended, WEXITED | WNOWAIT) == 0);
     CHECK(os::has_ended(peer->pidfd));  // though it is not reaped
-    CHECK(refuse_peer(accepted.get())->kind() == ErrorKind::policy_denied);
+    CHECK(judge(accepted).starts_with("policy_denied: "));
 
     child.end();
     CHECK(os::has_ended(peer->pidfd));
     const auto gone = os::find_peer(accepted.get());
     REQUIRE_FALSE(gone);
     CHECK(gone.error().os_errno() == ESRCH);
-    CHECK(refuse_peer(accepted.get())->kind() == ErrorKind::policy_denied);
+    CHECK(judge(accepted).starts_with("policy_denied: "));
 }
 
 TEST_CASE("a lineage leads from a process over all its ancestors") {
@@ -132,6 +139,7 @@ TEST_CASE("an orphan descends from whoever adopted it") {
             const pid_t orphan = ::fork();
             if (orphan == 0) {
                 (void)::setsid();
+                ::alarm(30);  // for a test that breaks off
                 for (;;) ::pause();
             }
             (void)!::write(pipe->write_end.get(), &orphan, sizeof orphan);
@@ -177,16 +185,16 @@ TEST_CASE("too many ancestors are an error, not a way out") {
 TEST_CASE("a descendant of the daemon is refused, and so is the daemon itself") {
     const Meeting meeting;
     const Waiting child([&] { (void)meeting.connect().release(); });
-    CHECK(refuse_peer(meeting.accept().get())->kind() == ErrorKind::nested_refused);
+    CHECK(judge(meeting.accept()).starts_with("nested_refused: "));
     const os::UniqueFd own = meeting.connect();
-    CHECK(refuse_peer(meeting.accept().get())->kind() == ErrorKind::nested_refused);
+    CHECK(judge(meeting.accept()).starts_with("nested_refused: "));
 }
 
 // Here a child plays the daemon, and this process, its parent, a client.
 TEST_CASE("a peer is welcome unless it descends from the daemon or from a mechad-init") {
-    const auto judge = [](const std::string& name) {
+    const auto judge_child_of = [](const std::string& name) {
         const Meeting meeting;
-        const auto tell = [&] { return describe(refuse_peer(meeting.accept().get())); };
+        const auto tell = [&] { return judge(meeting.accept()); };
         std::string own_name(16, '\0');
         REQUIRE(::prctl(PR_GET_NAME, own_name.data()) == 0);
         if (!name.empty()) REQUIRE(::prctl(PR_SET_NAME, name.c_str()) == 0);
@@ -195,9 +203,9 @@ TEST_CASE("a peer is welcome unless it descends from the daemon or from a mechad
         REQUIRE(::prctl(PR_SET_NAME, own_name.c_str()) == 0);
         return outcome;
     };
-    CHECK(judge("") == "welcome");
-    CHECK(judge("mechad-ini") == "welcome");
-    CHECK(judge("mechad-init").starts_with("nested_refused"));
+    CHECK(judge_child_of("") == "welcome");
+    CHECK(judge_child_of("mechad-ini") == "welcome");
+    CHECK(judge_child_of("mechad-init").starts_with("nested_refused"));
 }
 
 TEST_CASE("a peer that is not dumpable is welcome") {
@@ -206,8 +214,7 @@ TEST_CASE("a peer that is not dumpable is welcome") {
         must_succeed(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE");
         (void)meeting.connect().release();
     });
-    CHECK(outcome_in_child([&] { return describe(refuse_peer(meeting.accept().get())); }) ==
-          "welcome");
+    CHECK(outcome_in_child([&] { return judge(meeting.accept()); }) == "welcome");
 }
 
 TEST_CASE("a socket is looked for in the order of the protocol's document") {
@@ -222,4 +229,49 @@ TEST_CASE("a socket's address takes a path of up to 107 bytes") {
     CHECK_FALSE(os::socket_address(""));
     CHECK(os::socket_address(std::string(107, 'x')));
     CHECK_FALSE(os::socket_address(std::string(108, 'x')));
+}
+
+TEST_CASE("an old kernel's way to find a peer leads to the same judgement") {
+    const Meeting meeting;
+    const auto in_an_old_kernel = [&] {
+        sock_filter program[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 0, 3),
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 77, 0, 1),  // SO_PEERPIDFD
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog filter{std::size(program), program};
+        must_succeed(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
+        must_succeed(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), "PR_SET_SECCOMP");
+        std::string outcome = judge(meeting.accept()).substr(0, 14);
+        outcome += ", " + judge(meeting.accept()).substr(0, 14);
+        const os::UniqueFd own = meeting.connect();
+        return outcome + ", " + judge(meeting.accept()).substr(0, 14);
+    };
+    const os::UniqueFd client = meeting.connect();
+    Waiting gone([&] { (void)meeting.connect().release(); });
+    gone.end();
+    CHECK(outcome_in_child(in_an_old_kernel) == "welcome, policy_denied:, nested_refused");
+}
+
+TEST_CASE("what /proc hides ends a lineage at another user's process and nowhere else") {
+    if (::geteuid() != 0) {
+        MESSAGE("SKIPPED: needs root to mount");
+        return;
+    }
+    const std::string outcome = outcome_in_child([] {
+        enter_mount_namespace();
+        must_succeed(::mount("proc", "/proc", "proc", 0, "hidepid=2"), "mount /proc");
+        become_ordinary_user();
+        // Its parent is root's. After the change of user it is not dumpable, nor is its child.
+        const auto own = os::find_lineage(::getpid());
+        if (!own) return own.error().message();
+        const Waiting hidden([] {});
+        const auto lineage = os::find_lineage(hidden.pid());
+        return std::to_string(own->size()) +
+               (lineage ? ", found" : ", errno " + std::to_string(lineage.error().os_errno()));
+    });
+    CHECK(outcome == "1, errno " + std::to_string(ENOENT));
 }
