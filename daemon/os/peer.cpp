@@ -146,7 +146,11 @@ Result<Peer> find_peer(int socket) {
 
 bool has_ended(const UniqueFd& pidfd) {
     pollfd state{pidfd.get(), POLLIN, 0};
-    return ::poll(&state, 1, 0) != 0;
+    int ready = 0;
+    // A signal ends even a poll that does not wait, and says nothing about the process.
+    do ready = ::poll(&state, 1, 0);
+    while (ready < 0 && errno == EINTR);
+    return ready != 0;
 }
 
 // A parent is older than its child, and so is whoever adopts the child when the parent ends: when

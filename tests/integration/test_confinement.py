@@ -139,7 +139,8 @@ class ConfinementTests:
 
     def test_the_daemons_own_socket_is_not_reached(self):
         answer = self.probe("unix", self.daemon.socket, "x")
-        self.assertEqual(answer, "EPERM" if self.is_confined else True)
+        # Under none it is reached, and refuses, perhaps before the probe has spoken: test_peers.py.
+        self.assertIn(answer, ["EPERM"] if self.is_confined else [True, "EPIPE"])
 
     def test_a_command_has_the_descriptors_0_1_and_2_and_no_other(self):
         self.assertEqual(self.probe("descriptors"), [0, 1, 2])

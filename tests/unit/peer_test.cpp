@@ -7,8 +7,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <iterator>
 
@@ -274,4 +276,22 @@ TEST_CASE("what /proc hides ends a lineage at another user's process and nowhere
                (lineage ? ", found" : ", errno " + std::to_string(lineage.error().os_errno()));
     });
     CHECK(outcome == "1, errno " + std::to_string(ENOENT));
+}
+
+TEST_CASE("signals do not make a living peer look like one that has ended") {
+    const Waiting child([] {});
+    const auto pidfd = os::open_pidfd(child.pid());
+    REQUIRE(pidfd);
+    const std::string outcome = outcome_in_child([&] {
+        static volatile std::sig_atomic_t signal_count = 0;
+        struct sigaction action {};
+        action.sa_handler = [](int) { signal_count = signal_count + 1; };
+        must_succeed(::sigaction(SIGALRM, &action, nullptr), "sigaction");
+        const itimerval often{{0, 20}, {0, 20}};
+        must_succeed(::setitimer(ITIMER_REAL, &often, nullptr), "setitimer");
+        bool is_alive = true;
+        while (signal_count < 5000) is_alive = is_alive && !os::has_ended(*pidfd);
+        return std::string(is_alive ? "alive" : "taken for ended");
+    });
+    CHECK(outcome == "alive");
 }
