@@ -84,6 +84,9 @@ std::optional<Error> Server::refuse(const Connection& connection) {
            connections_.dismiss_oldest_idle()) {
         refusal = refuse_peer(connection.descriptor());
     }
+    if (refusal && refusal->kind() == ErrorKind::nested_refused) {
+        services_.preflight->note_nested_peer();
+    }
     if (refusal || connections_.make_room()) return refusal;
     return Error(ErrorKind::overloaded, "too many connections are open, and none of them is idle",
                  {}, "try again when a run ends");

@@ -55,6 +55,7 @@ private:
     // Empty when the connection is over; a bad line was answered then.
     asio::awaitable<std::optional<Call>> read_call(Connection::Time deadline) {
         const ReadLine read = co_await wait_line(deadline);
+        services_.preflight->note_received(read.line);
         switch (read.end) {
             case ReadEnd::closed: co_return std::nullopt;
             case ReadEnd::half_closed:

@@ -243,9 +243,9 @@ std::optional<Error> Preflight::refusal() const {
         {}, report_.remedy);
 }
 
-const std::string& Preflight::token() const {
-    static const std::string none;
-    return surroundings_ == nullptr ? none : surroundings_->token();
+void Preflight::note_received(std::string_view bytes) {
+    if (surroundings_ == nullptr) return;
+    if (bytes.find(surroundings_->token()) != std::string_view::npos) is_own_socket_reached_ = true;
 }
 
 void Preflight::abort() {

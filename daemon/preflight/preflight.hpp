@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/claims.hpp"
 #include "daemon/policy.hpp"
@@ -50,9 +51,10 @@ public:
     // refused; when that goes on, the verdict is no longer true and nothing is accepted any more.
     void note_box(bool is_proved, const std::string& why);
 
-    // A process of a box reached mechad's own socket.
-    void note_own_socket_reached() { is_own_socket_reached_ = true; }
-    const std::string& token() const;  // what the probe would send there; empty: none is probing
+    // What came to mechad's own socket: bytes, or a process that was refused for being in a box.
+    // The probe must not get there.
+    void note_received(std::string_view bytes);
+    void note_nested_peer() { is_own_socket_reached_ = true; }
 
     bool is_probing() const { return is_probing_; }
     // Makes a recheck end soon, whatever it finds.
