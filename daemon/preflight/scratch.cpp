@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view directory_prefix = "preflight-";
 constexpr std::string_view canary_prefix = "/.mechad-canary-";
 constexpr std::string_view mark_prefix = "/.mechad-mark-";
-constexpr const char* socket_name = "probe.sock";
 constexpr std::size_t probe_bytes_max = std::size_t{8} << 20;
 constexpr std::size_t mark_bytes_max = std::size_t{64} << 10;
 // A canary without a lock may be one that another daemon is about to lock.
@@ -152,7 +151,7 @@ Result<void> Scratch::plant_canaries(const ScratchGround& ground) {
 }
 
 std::string Scratch::socket_path() const {
-    return "/proc/self/fd/" + std::to_string(workspace_fd_.get()) + "/" + socket_name;
+    return "/proc/self/fd/" + std::to_string(workspace_fd_.get()) + "/" + socket_name();
 }
 
 void Scratch::add_to(ProbeTargets& targets) const {
@@ -168,7 +167,7 @@ void Scratch::add_to(ProbeTargets& targets) const {
         auto& marks = is_below(path, temporary_) ? targets.shadowed_marks : targets.outside_marks;
         marks.push_back(path);
     }
-    targets.unix_path = socket_name;
+    targets.unix_path = socket_name();
 }
 
 void Scratch::clear_marks() const {

@@ -53,6 +53,8 @@ public:
 private:
     Scratch() = default;
     Result<void> plant_canaries(const ScratchGround& ground);
+    // Unlike that of any socket in a workspace of a run (see os/bound_sockets.hpp).
+    std::string socket_name() const { return "probe-" + name_ + ".sock"; }
 
     std::string name_;
     std::string directory_;
