@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/forbidden_places.hpp"
 
-#include <linux/magic.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -47,6 +46,13 @@ constexpr std::array credential_names = {
 
 constexpr std::array kernel_trees = {"/proc", "/sys", "/dev", "/run", "/var/run", "/boot"};
 
+// By the names that the mount table has for them. What has no files of a user in it.
+constexpr std::array<std::string_view, 19> kernel_file_systems = {
+    "proc",    "sysfs",   "cgroup",    "cgroup2",  "devpts",      "devtmpfs", "securityfs",
+    "debugfs", "tracefs", "bpf",       "efivarfs", "configfs",    "fusectl",  "mqueue",
+    "pstore",  "nsfs",    "selinuxfs", "autofs",   "binfmt_misc",
+};
+
 constexpr std::array shared_directories = {
     "/usr", "/etc",  "/opt", "/bin", "/sbin", "/lib",     "/lib32", "/lib64", "/libx32",
     "/var", "/home", "/srv", "/tmp", "/mnt",  "/var/tmp", "/media", "/root",
@@ -61,16 +67,6 @@ std::optional<os::FileId> identity_of(const std::string& path) {
 bool exists(const std::string& path) {
     struct stat found {};
     return ::lstat(path.c_str(), &found) == 0;
-}
-
-// "/", "/a", "/a/b" for the clean path "/a/b".
-std::vector<std::string> prefixes_of(std::string_view path) {
-    std::vector<std::string> prefixes = {"/"};
-    for (std::size_t end = 1; path.size() > 1 && end != std::string_view::npos;) {
-        end = path.find('/', end + 1);
-        prefixes.emplace_back(path.substr(0, end));
-    }
-    return prefixes;
 }
 
 std::optional<std::string> canonical_of(const std::string& path) {
@@ -111,36 +107,16 @@ bool is_private(const std::string& directory) {
     return ::stat(directory.c_str(), &found) == 0 && (found.st_mode & 077) == 0;
 }
 
-bool is_made_up_by_kernel(const os::UniqueFd& fd) {
-    struct statfs found {};
-    if (::fstatfs(fd.get(), &found) != 0) return true;  // unknown is refused
-    switch (found.f_type) {
-        case PROC_SUPER_MAGIC:
-        case SYSFS_MAGIC:
-        case CGROUP_SUPER_MAGIC:
-        case CGROUP2_SUPER_MAGIC:
-        case DEVPTS_SUPER_MAGIC:
-        case SECURITYFS_MAGIC:
-        case DEBUGFS_MAGIC:
-        case TRACEFS_MAGIC:
-        case BPF_FS_MAGIC:
-        case EFIVARFS_MAGIC: return true;
-        default: return false;
-    }
+template <class Rules, class Key, class Rule>
+void add_rule(Rules& rules, const Key& key, const Rule& rule) {
+    const auto [entry, is_new] = rules.try_emplace(key, rule);
+    if (!is_new && entry->second.reach < rule.reach) entry->second = rule;
 }
 
 }  // namespace
 
-void ForbiddenPlaces::add_name(std::string_view path, const Rule& rule) {
-    const auto [entry, is_new] = by_path_.try_emplace(std::string(path), rule);
-    if (!is_new && entry->second.reach < rule.reach) entry->second = rule;
-}
-
 void ForbiddenPlaces::add_identity(std::string_view path, const Rule& rule) {
-    const auto id = identity_of(std::string(path));
-    if (!id) return;
-    const auto [entry, is_new] = by_id_.try_emplace(*id, rule);
-    if (!is_new && entry->second.reach < rule.reach) entry->second = rule;
+    if (const auto id = identity_of(std::string(path))) add_rule(by_id_, *id, rule);
 }
 
 // A directory holds the place when the place's path leads through it, be it as written or with
@@ -150,36 +126,87 @@ void ForbiddenPlaces::add(std::string_view path, std::string_view what, Reach re
     if (!clean) return;
     const Rule itself{reach, std::string(what)};
     const Rule holder{Reach::holder, std::string(what)};
-    for (const std::string& prefix : prefixes_of(*clean)) {
+    std::string canonical;
+    for (const std::string& prefix : os::prefixes_of(*clean)) {
         const bool is_last = prefix == *clean;
-        add_name(prefix, is_last ? itself : holder);
-        const auto canonical = canonical_of(prefix);
-        if (!canonical) continue;
-        for (const std::string& step : prefixes_of(*canonical)) {
-            const bool is_target = is_last && step == *canonical;
-            add_name(step, is_target ? itself : holder);
+        add_rule(by_path_, prefix, is_last ? itself : holder);
+        // What does not exist yet would be made below what does.
+        const std::string name = prefix.substr(prefix.rfind('/'));
+        canonical = canonical_of(prefix).value_or(canonical == "/" ? name : canonical + name);
+        for (const std::string& step : os::prefixes_of(canonical)) {
+            const bool is_target = is_last && step == canonical;
+            add_rule(by_path_, step, is_target ? itself : holder);
+            add_rule(canonical_, step, is_target ? itself : holder);
             add_identity(step, is_target ? itself : holder);
         }
     }
 }
 
-template <class Key>
-std::optional<std::string> ForbiddenPlaces::match(const Rules<Key>& rules, const Key& key,
-                                                  bool is_place) {
-    const auto found = rules.find(key);
-    if (found == rules.end()) return std::nullopt;
-    const Rule& rule = found->second;
-    if (!is_place && rule.reach != Reach::tree) return std::nullopt;
-    if (!is_place) return "it lies inside " + rule.what;
-    return (rule.reach == Reach::holder ? "it holds " : "it is ") + rule.what;
+void ForbiddenPlaces::add_location(const os::Location& location, const Rule& rule) {
+    const Rule holder{Reach::holder, rule.what};
+    os::Location step = location;
+    for (std::string& prefix : os::prefixes_of(location.path)) {
+        const bool is_last = prefix == location.path;
+        step.path = std::move(prefix);
+        add_rule(by_location_, step, is_last ? rule : holder);
+    }
 }
 
-std::optional<std::string> ForbiddenPlaces::find(const os::Place& place) const {
+const ForbiddenPlaces::Rule* ForbiddenPlaces::find_tree(std::string_view path) const {
+    for (const std::string& prefix : os::prefixes_of(path)) {
+        const auto found = canonical_.find(prefix);
+        if (found != canonical_.end() && found->second.reach == Reach::tree) return &found->second;
+    }
+    return nullptr;
+}
+
+void ForbiddenPlaces::locate(const os::MountTable& mounts) {
+    by_location_.clear();
+    for (const auto& [path, rule] : canonical_) {
+        if (const auto location = mounts.locate(path)) add_location(*location, rule);
+    }
+    // What is mounted in a tree belongs to it when it lives there only, as /run/user/UID does. A
+    // disk may have its proper place elsewhere.
+    for (const os::Mount& mount : mounts.mounts()) {
+        if (mount.shown.type != "tmpfs") continue;
+        if (const Rule* const tree = find_tree(mount.point)) add_location(mount.shown, *tree);
+    }
+}
+
+namespace {
+
+template <class Rules, class Key>
+std::optional<std::string> match(const Rules& rules, const Key& key, bool is_place) {
+    const auto found = rules.find(key);
+    if (found == rules.end()) return std::nullopt;
+    return found->second.clause(is_place);
+}
+
+}  // namespace
+
+std::optional<std::string> ForbiddenPlaces::Rule::clause(bool is_place) const {
+    if (!is_place && reach != Reach::tree) return std::nullopt;
+    if (!is_place) return "it lies inside " + what;
+    return (reach == Reach::holder ? "it holds " : "it is ") + what;
+}
+
+std::optional<std::string> ForbiddenPlaces::find(const os::Place& place,
+                                                 const os::Location& location) const {
     for (const os::FileId& id : place.lineage) {
         if (auto clause = match(by_id_, id, id == place.id)) return clause;
     }
-    for (const std::string& prefix : prefixes_of(place.path)) {
+    for (const std::string& prefix : os::prefixes_of(place.path)) {
         if (auto clause = match(by_path_, prefix, prefix == place.path)) return clause;
+    }
+    return find(location);
+}
+
+std::optional<std::string> ForbiddenPlaces::find(const os::Location& location) const {
+    os::Location step = location;
+    for (std::string& prefix : os::prefixes_of(location.path)) {
+        const bool is_place = prefix == location.path;
+        step.path = std::move(prefix);
+        if (auto clause = match(by_location_, step, is_place)) return clause;
     }
     return std::nullopt;
 }
@@ -208,15 +235,23 @@ ForbiddenPlaces find_forbidden_places(const os::HostFacts& host, const std::stri
     return places;
 }
 
-std::optional<std::string> find_inherent_fault(const os::Place& place) {
-    const std::string bounded = place.path + "/";
+std::optional<std::string> find_credential_name(const std::string& path) {
+    const std::string bounded = path + "/";
     for (const std::string_view name : credential_names) {
         if (bounded.find("/" + std::string(name) + "/") != std::string::npos) {
             return "its path leads into a place for credentials, " + std::string(name);
         }
     }
-    if (is_made_up_by_kernel(place.fd)) return "it is on a file system that the kernel makes up";
     return std::nullopt;
+}
+
+std::optional<std::string> find_inherent_fault(const os::Location& location) {
+    const auto* const found =
+        std::find(kernel_file_systems.begin(), kernel_file_systems.end(), location.type);
+    if (found != kernel_file_systems.end()) {
+        return "it is on a file system that the kernel makes up, " + location.type;
+    }
+    return find_credential_name(location.path);
 }
 
 }  // namespace mechad

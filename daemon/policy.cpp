@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/policy.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -35,11 +37,6 @@ Error entry_error(const Error& error, const std::string& key) {
     return Error(ErrorKind::invalid_request, key + ": " + error.message(), key, error.hint());
 }
 
-std::optional<std::string> find_fault(const os::Place& place, const ForbiddenPlaces& forbidden) {
-    if (auto clause = forbidden.find(place)) return clause;
-    return find_inherent_fault(place);
-}
-
 Error forbidden_error(const os::Place& place, const std::string& clause) {
     return Error(ErrorKind::bad_workspace,
                  os::printable(place.path) + " may not be given to a command: " + clause, {},
@@ -56,6 +53,12 @@ Result<std::string> clean_own_path(const std::string& path) {
     if (!error) return os::clean_path(absolute.string());
     return Error(ErrorKind::invalid_request,
                  os::printable(path) + " cannot be resolved: " + error.message());
+}
+
+bool is_readable_directory(const std::string& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+           ::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) == 0;
 }
 
 // A request narrows what the configuration allows and never widens it.
@@ -95,10 +98,49 @@ Result<std::unique_ptr<Policy>> Policy::make(Config config, const os::HostFacts&
         if (!clean) return clean.error();
         policy->own_.forbid_tree(*clean, "mechad's own " + os::printable(*clean));
     }
+    if (auto followed = policy->follow_mounts(); !followed) return followed.error();
     policy->choose_environment(inherited);
     policy->show_system(host);
     if (auto opened = policy->open_entries(); !opened) return opened.error();
     return policy;
+}
+
+// Each mount is judged once, as a place of its own, and not again with every request.
+Result<void> Policy::follow_mounts() {
+    const auto is_new = mounts_.refresh();
+    if (!is_new) return is_new.error();
+    if (!*is_new) return {};
+    forbidden_.locate(mounts_);
+    own_.locate(mounts_);
+    forbidden_mounts_.clear();
+    for (const os::Mount& mount : mounts_.mounts()) {
+        if (auto clause = find_fault(mount.shown)) {
+            forbidden_mounts_[mount.point] = *std::move(clause);
+        }
+    }
+    return {};
+}
+
+std::optional<std::string> Policy::find_fault(const os::Location& location) const {
+    if (auto clause = forbidden_.find(location)) return clause;
+    if (auto clause = own_.find(location)) return clause;
+    return find_inherent_fault(location);
+}
+
+std::optional<std::string> Policy::find_fault(const os::Place& place, const os::Location& location,
+                                              Origin origin) const {
+    if (auto clause = forbidden_.find(place, location)) return clause;
+    if (auto clause = find_credential_name(place.path)) return clause;
+    if (auto clause = find_inherent_fault(location)) return clause;
+    // Preflight's scratch workspace is one of mechad's own places.
+    return origin == Origin::preflight ? std::nullopt : own_.find(place, location);
+}
+
+Result<os::Location> Policy::locate(const os::Place& place) const {
+    if (auto location = mounts_.locate(place.path, place.mount)) return *std::move(location);
+    return Error(ErrorKind::bad_workspace,
+                 os::printable(place.path) + " is on no mount that mechad can see", {},
+                 "try again if something was mounted or unmounted there just now");
 }
 
 Result<void> Policy::open_entries() {
@@ -131,8 +173,9 @@ Result<void> Policy::open_binds(const std::vector<std::string>& paths, Access ac
         const std::string name = key_of(key, i);
         auto place = os::open_place(paths[i], os::PlaceType::directory_or_file);
         if (!place) return entry_error(place.error(), name);
-        auto clause = find_fault(*place, forbidden_);
-        if (!clause) clause = own_.find(*place);
+        const auto location = locate(*place);
+        if (!location) return entry_error(location.error(), name);
+        const auto clause = find_fault(*place, *location, Origin::client);
         if (clause) return entry_error(forbidden_error(*place, *clause), name);
         auto mounts = check_mounts(*place, ErrorKind::bad_workspace);
         if (!mounts) return entry_error(mounts.error(), name);
@@ -172,6 +215,7 @@ void Policy::show_system(const os::HostFacts& host) {
         struct stat found {};
         if (!entry.link_target.empty() || ::stat(entry.path.c_str(), &found) != 0) continue;
         shown_.add(entry.path, {found.st_dev, found.st_ino});
+        system_.push_back(entry.path);
     }
 }
 
@@ -224,8 +268,8 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) 
     if (!network) return network.error();
     auto workspace = admit_workspace(request.workspace, origin);
     if (!workspace) return workspace.error();
-    auto inside = mounts_.path_inside(workspace->path);
-    if (!inside) return inside.error();
+    auto location = locate(*workspace);
+    if (!location) return location.error().with_field("workspace");
     auto cwd = cwd_of(request.cwd, workspace->path);
     if (!cwd) return cwd.error();
     auto env = env_of(request, environment_for(*workspace));
@@ -248,7 +292,7 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) 
                             .extra_binds = &binds_,
                             .network = *network,
                             .tmp_bytes = config_.sandbox.tmp_mb << 20,
-                            .workspace_inside = *std::move(inside),
+                            .workspace_inside = std::move(location->path),
                         });
     return Admission{std::move(box), std::move(command)};
 }
@@ -256,6 +300,7 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Origin origin) 
 Result<Directory> Policy::admit_workspace(const std::string& path, Origin origin) {
     auto workspace = os::open_place(path, os::PlaceType::directory);
     if (!workspace) return workspace.error().with_field("workspace");
+    if (auto followed = follow_mounts(); !followed) return followed.error();
     if (auto checked = check_workspace(*workspace, origin); !checked) {
         return checked.error().with_field("workspace");
     }
@@ -267,11 +312,14 @@ Result<Directory> Policy::admit_workspace(const std::string& path, Origin origin
             return mounts.error().with_field(bind_keys_[i]);
         }
     }
+    if (auto system = check_system_mounts(); !system) return system.error();
     return workspace;
 }
 
 Result<void> Policy::check_workspace(const Directory& workspace, Origin origin) const {
-    if (const auto clause = find_fault(workspace, forbidden_)) {
+    const auto location = locate(workspace);
+    if (!location) return location.error();
+    if (const auto clause = find_fault(workspace, *location, origin)) {
         return forbidden_error(workspace, *clause);
     }
     for (std::size_t i = 0; i < binds_.size(); ++i) {
@@ -285,9 +333,7 @@ Result<void> Policy::check_workspace(const Directory& workspace, Origin origin) 
     if (const auto clause = shown_.find_fault(workspace)) {
         return forbidden_error(workspace, *clause);
     }
-    // Preflight's scratch workspace is one of mechad's own places.
     if (origin == Origin::preflight) return {};
-    if (const auto clause = own_.find(workspace)) return forbidden_error(workspace, *clause);
     const auto holds = [&workspace](const os::Place& root) {
         return os::lies_in(workspace, root.id);
     };
@@ -299,15 +345,44 @@ Result<void> Policy::check_workspace(const Directory& workspace, Origin origin) 
                                                "in mechad's configuration allows");
 }
 
-Result<void> Policy::check_mounts(const os::Place& place, ErrorKind kind) {
-    if (config_.sandbox.submounts || !place.is_directory) return {};
+// What is mounted below a place is shown with it, so that it must pass as a place of its own.
+Result<void> Policy::check_mounts(const os::Place& place, ErrorKind kind) const {
+    if (!place.is_directory) return {};
+    const auto refusal = [&](const std::string& point, const std::string& why, const char* hint) {
+        return Error(kind,
+                     os::printable(place.path) + " has something mounted below it, at " +
+                         os::printable(point) + why,
+                     {}, hint);
+    };
+    const std::string prefix = place.path + "/";
+    const auto worst = forbidden_mounts_.lower_bound(prefix);
+    if (worst != forbidden_mounts_.end() && worst->first.starts_with(prefix)) {
+        return refusal(worst->first, ", that may not be given to a command: " + worst->second,
+                       "unmount it, or name a directory without it");
+    }
+    if (config_.sandbox.submounts) return {};
     const auto below = mounts_.find_below(place.path);
-    if (!below) return below.error();
-    if (!*below) return {};
-    return Error(
-        kind,
-        os::printable(place.path) + " has something mounted below it, at " + os::printable(**below),
-        {}, "unmount it, or set submounts = true in [sandbox] of mechad's configuration");
+    if (!below) return {};
+    return refusal(*below, "",
+                   "unmount it, or set submounts = true in [sandbox] of mechad's configuration");
+}
+
+// The system directories are shown with all that is mounted below them. Only directories matter:
+// a file of /run such as resolv.conf may well be mounted in /etc.
+Result<void> Policy::check_system_mounts() const {
+    for (const std::string& path : system_) {
+        const std::string prefix = path + "/";
+        for (auto mount = forbidden_mounts_.lower_bound(prefix);
+             mount != forbidden_mounts_.end() && mount->first.starts_with(prefix); ++mount) {
+            if (!is_readable_directory(mount->first)) continue;
+            return Error(
+                ErrorKind::policy_denied,
+                "every box shows " + path + ", and at " + os::printable(mount->first) +
+                    " something is mounted that may not be given to a command: " + mount->second,
+                {}, "unmount it");
+        }
+    }
+    return {};
 }
 
 Result<bool> Policy::admit_network(std::optional<bool> wanted, Origin origin) const {

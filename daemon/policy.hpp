@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,7 @@ public:
     bool network() const { return parts_.network; }
     std::uint64_t tmp_bytes() const { return parts_.tmp_bytes; }  // of each private tmpfs
 
-    // The workspace's path as its file system knows it (os::MountTable::path_inside).
+    // The workspace's path as its file system knows it (os::Location).
     const std::string& workspace_inside() const { return parts_.workspace_inside; }
 
 private:
@@ -113,6 +114,12 @@ private:
 
     Policy(Config config, os::MountTable mounts, ForbiddenPlaces forbidden);
 
+    Result<void> follow_mounts();
+    std::optional<std::string> find_fault(const os::Location& location) const;
+    std::optional<std::string> find_fault(const os::Place& place, const os::Location& location,
+                                          Origin origin) const;
+    Result<os::Location> locate(const os::Place& place) const;
+
     Result<void> open_entries();
     void show_system(const os::HostFacts& host);
     Result<void> check_mount_points();
@@ -124,7 +131,8 @@ private:
     Result<Admission> admit_from(const SpawnParams& request, Origin origin);
     Result<Directory> admit_workspace(const std::string& path, Origin origin);
     Result<void> check_workspace(const Directory& workspace, Origin origin) const;
-    Result<void> check_mounts(const os::Place& place, ErrorKind kind);
+    Result<void> check_mounts(const os::Place& place, ErrorKind kind) const;
+    Result<void> check_system_mounts() const;
     Result<bool> admit_network(std::optional<bool> wanted, Origin origin) const;
     Environment environment_for(const Directory& workspace) const;
 
@@ -132,6 +140,8 @@ private:
     os::MountTable mounts_;
     ForbiddenPlaces forbidden_;
     ForbiddenPlaces own_;
+    std::map<std::string, std::string> forbidden_mounts_;  // by point; the value says why
+    std::vector<std::string> system_;     // directories that every box shows; empty under none
     ShownGround shown_;                   // empty where nothing is mounted
     std::vector<ExtraBind> binds_;        // in the order of Box::extra_binds()
     std::vector<std::string> bind_keys_;  // "sandbox.readable[0]", parallel to binds_

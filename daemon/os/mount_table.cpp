@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "daemon/os/path_text.hpp"
 #include "daemon/os/syscalls.hpp"
@@ -44,34 +46,86 @@ std::string_view field_of(std::string_view line, int index) {
     return line.substr(0, line.find(' '));
 }
 
+// Optional fields of any number end with "-"; then comes the type.
+std::string_view type_of(std::string_view line) {
+    const std::size_t dash = line.find(" - ");
+    return dash == std::string_view::npos ? std::string_view() : field_of(line.substr(dash), 2);
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+    Number number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+// "8:17"
+std::optional<dev_t> device_of(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const auto major = number_of<unsigned>(text.substr(0, colon));
+    const auto minor = number_of<unsigned>(text.substr(colon + 1));
+    if (!major || !minor) return std::nullopt;
+    return gnu_dev_makedev(*major, *minor);
+}
+
+// proc(5): ID, parent ID, device, root, mount point, options, optional fields, "-", type, ...
+std::optional<Mount> mount_of(std::string_view line) {
+    const auto id = number_of<std::uint64_t>(field_of(line, 0));
+    const auto parent = number_of<std::uint64_t>(field_of(line, 1));
+    const auto device = device_of(field_of(line, 2));
+    const std::string_view root = field_of(line, 3);
+    const std::string_view point = field_of(line, 4);
+    const std::string_view type = type_of(line);
+    if (!id || !parent || !device || root.empty() || point.empty() || type.empty()) {
+        return std::nullopt;
+    }
+    return Mount{*id, *parent, without_escapes(point),
+                 Location{*device, without_escapes(root), without_escapes(type)}};
+}
+
+// `path` lies beneath the mount's point.
+Location location_on(const Mount& mount, std::string_view path) {
+    const std::string_view rest = mount.point == "/" ? path : path.substr(mount.point.size());
+    Location location = mount.shown;
+    if (rest.empty() || rest == "/") return location;
+    if (location.path == "/") location.path.clear();
+    location.path.append(rest);
+    return location;
+}
+
 }  // namespace
 
 Result<std::vector<Mount>> parse_mountinfo(std::string_view text) {
-    // proc(5): ID, parent ID, device, root, mount point, ...
-    constexpr int root_index = 3;
-    constexpr int point_index = 4;
     std::vector<Mount> mounts;
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), line.size() + 1));
-        const std::string_view root = field_of(line, root_index);
-        const std::string_view point = field_of(line, point_index);
-        if (root.empty() || point.empty()) {
+        auto mount = mount_of(line);
+        if (!mount) {
             return Error(ErrorKind::internal, "the mount table has a line of unknown form");
         }
-        mounts.push_back({without_escapes(point), without_escapes(root)});
+        mounts.push_back(*std::move(mount));
     }
     std::stable_sort(mounts.begin(), mounts.end(),
                      [](const Mount& one, const Mount& other) { return one.point < other.point; });
     return mounts;
 }
 
+std::vector<std::string> prefixes_of(std::string_view path) {
+    std::vector<std::string> prefixes = {"/"};
+    for (std::size_t end = 1; path.size() > 1 && end != std::string_view::npos;) {
+        end = path.find('/', end + 1);
+        prefixes.emplace_back(path.substr(0, end));
+    }
+    return prefixes;
+}
+
 Result<MountTable> MountTable::make() {
     auto file = open_file("/proc/self/mountinfo", O_RDONLY);
     if (!file) return file.error();
-    MountTable table(*std::move(file));
-    if (auto read = table.refresh(); !read) return read.error();
-    return table;
+    return MountTable(*std::move(file));
 }
 
 bool MountTable::has_changed() const {
@@ -102,46 +156,57 @@ Result<void> MountTable::read_once() {
 
 // The kernel does not hold the table still between two reads, so one that was changed meanwhile
 // is read again.
-Result<void> MountTable::refresh() {
+Result<bool> MountTable::refresh() {
+    bool is_new = false;
     for (int attempt = 0; attempt < attempts_max; ++attempt) {
         if (has_changed()) stale_ = true;
-        if (!stale_) return {};
+        if (!stale_) return is_new;
         if (auto read = read_once(); !read) return read.error();
         stale_ = false;
+        is_new = true;
     }
     stale_ = true;
     return Error(ErrorKind::internal, "the mount table changes faster than it can be read");
 }
 
-Result<std::optional<std::string>> MountTable::find_below(std::string_view path) {
-    if (auto fresh = refresh(); !fresh) return fresh.error();
+std::optional<std::string> MountTable::find_below(std::string_view path) const {
     std::string prefix(path);
     if (!prefix.ends_with('/')) prefix.push_back('/');
     // "/" itself is no mount point below "/".
     const auto found = std::upper_bound(
         mounts_.begin(), mounts_.end(), prefix,
         [](const std::string& wanted, const Mount& mount) { return wanted < mount.point; });
-    if (found == mounts_.end() || !found->point.starts_with(prefix)) {
-        return std::optional<std::string>();
-    }
-    return std::optional<std::string>(found->point);
+    if (found == mounts_.end() || !found->point.starts_with(prefix)) return std::nullopt;
+    return found->point;
 }
 
-Result<std::string> MountTable::path_inside(std::string_view path) {
-    if (auto fresh = refresh(); !fresh) return fresh.error();
-    const Mount* closest = nullptr;
-    for (const Mount& mount : mounts_) {
-        const bool holds = is_beneath(path, mount.point);
-        if (holds && (closest == nullptr || mount.point.size() >= closest->point.size())) {
-            closest = &mount;
+// As the kernel walks: from the root's mount on, always into the first mount on the way. One that
+// lies under a later mount is thus not taken for what the path shows.
+const Mount* MountTable::find_mount(std::string_view path) const {
+    const Mount* here = nullptr;
+    for (const Mount* next = mounts_.empty() ? nullptr : &mounts_.front(); next != nullptr;) {
+        here = next;
+        next = nullptr;
+        for (const Mount& mount : mounts_) {
+            if (mount.parent != here->id || &mount == here) continue;
+            if (!is_beneath(path, mount.point)) continue;
+            if (next == nullptr || mount.point.size() < next->point.size()) next = &mount;
         }
     }
-    if (closest == nullptr) {
-        return Error(ErrorKind::internal, "no mount of the table holds " + std::string(path));
-    }
-    const std::string_view rest = closest->point == "/" ? path : path.substr(closest->point.size());
-    if (closest->root == "/") return rest.empty() ? std::string("/") : std::string(rest);
-    return rest == "/" ? closest->root : closest->root + std::string(rest);
+    return here;
+}
+
+std::optional<Location> MountTable::locate(std::string_view path) const {
+    const Mount* const mount = find_mount(path);
+    if (mount == nullptr || !is_beneath(path, mount->point)) return std::nullopt;
+    return location_on(*mount, path);
+}
+
+std::optional<Location> MountTable::locate(std::string_view path, std::uint64_t mount) const {
+    const auto found = std::find_if(mounts_.begin(), mounts_.end(),
+                                    [mount](const Mount& entry) { return entry.id == mount; });
+    if (found == mounts_.end() || !is_beneath(path, found->point)) return std::nullopt;
+    return location_on(*found, path);
 }
 
 }  // namespace mechad::os

@@ -58,7 +58,7 @@ Error open_failure(const std::string& path, int error) {
             return refusal(path,
                            "cannot be opened safely: this kernel, or the container that mechad "
                            "runs in, does not allow openat2(2)",
-                           "use Linux 5.6 or later, and a container runtime that allows openat2");
+                           "use Linux 5.8 or later, and a container runtime that allows openat2");
         default:
             return refusal(path, "cannot be opened: " + errno_text(error) + " (openat2)")
                 .with_step("openat2", error);
@@ -113,19 +113,20 @@ Result<void> check_access(const std::string& path, const UniqueFd& fd, int mode)
 
 Result<Place> place_of_directory(std::string path, UniqueFd fd) {
     if (auto access = check_access(path, fd, R_OK | X_OK); !access) return access.error();
+    const auto self = identify(fd);
+    if (!self) return self.error();
     auto lineage = walk_up(fd);
     if (!lineage) return lineage.error();
-    const FileId id = lineage->front();
-    return Place{std::move(path), std::move(fd), id, *std::move(lineage), true};
+    return Place{std::move(path), std::move(fd), self->id, self->mount, *std::move(lineage), true};
 }
 
-Result<Place> place_of_file(std::string path, UniqueFd fd, const FileId& id,
+Result<Place> place_of_file(std::string path, UniqueFd fd, const Identity& self,
                             const UniqueFd& parent) {
     if (auto access = check_access(path, fd, R_OK); !access) return access.error();
     auto lineage = walk_up(parent);
     if (!lineage) return lineage.error();
-    lineage->insert(lineage->begin(), id);
-    return Place{std::move(path), std::move(fd), id, *std::move(lineage), false};
+    lineage->insert(lineage->begin(), self.id);
+    return Place{std::move(path), std::move(fd), self.id, self.mount, *std::move(lineage), false};
 }
 
 // A file does not know its directory, so the directory is opened first.
@@ -142,7 +143,7 @@ Result<Place> open_directory_or_file(std::string path) {
     if (!identity) return identity.error();
     if (S_ISDIR(identity->mode)) return place_of_directory(std::move(path), std::move(fd));
     if (!S_ISREG(identity->mode)) return refusal(path, "is neither a directory nor a regular file");
-    return place_of_file(std::move(path), std::move(fd), identity->id, parent);
+    return place_of_file(std::move(path), std::move(fd), *identity, parent);
 }
 
 }  // namespace

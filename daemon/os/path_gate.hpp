@@ -4,6 +4,7 @@
 // What is allowed is not decided here (see forbidden_places.hpp and policy.hpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct Place {
     std::string path;  // clean, as clean_path makes it
     UniqueFd fd;       // O_PATH
     FileId id;
+    std::uint64_t mount = 0;  // that it is on, as MountTable names it
     // The place itself, then each ancestor up to "/", across mount points.
     std::vector<FileId> lineage;
     bool is_directory = true;

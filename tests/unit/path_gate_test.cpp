@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -210,35 +211,97 @@ TEST_CASE("path gate: the walk passes bind mounts that repeat an ancestor's iden
 
 TEST_CASE("mount table: mounts are read with their escapes") {
     const auto mounts = parse_mountinfo(
-        "22 1 0:1 / / rw shared:1 - ext4 /dev/sda rw\n"
+        "22 1 8:17 / / rw shared:1 - ext4 /dev/sda rw\n"
         "23 22 0:2 / /mnt/a\\040b\\011\\012\\134c rw,nosuid - tmpfs none rw\n"
         "24 22 0:3 /sub /a\\9\\1 rw master:2 - tmpfs none rw");
 
     REQUIRE(mounts.has_value());
-    CHECK((*mounts ==
-           std::vector<Mount>{{"/", "/"}, {"/a\\9\\1", "/sub"}, {"/mnt/a b\t\n\\c", "/"}}));
-    CHECK_FALSE(parse_mountinfo("22 1 0:1 /\n").has_value());
-    CHECK_FALSE(parse_mountinfo("\n").has_value());
+    CHECK((*mounts == std::vector<Mount>{
+                          {22, 1, "/", {gnu_dev_makedev(8, 17), "/", "ext4"}},
+                          {24, 22, "/a\\9\\1", {3, "/sub", "tmpfs"}},
+                          {23, 22, "/mnt/a b\t\n\\c", {2, "/", "tmpfs"}},
+                      }));
+    for (const char* const line :
+         {"", "22 1 0:1 /", "22 1 0:1 / / rw", "22 1 0:1 / / rw - ", "x 1 0:1 / / rw - t d rw",
+          "22 -1 0:1 / / rw - t d rw", "22 1 0 / / rw - t d rw", "22 1 0:x / / rw - t d rw"}) {
+        CAPTURE(line);
+        CHECK_FALSE(parse_mountinfo(std::string(line) + "\n").has_value());
+    }
+    CHECK(parse_mountinfo("22 1 0:1 / / rw - t d rw").has_value());
 }
 
 TEST_CASE("mount table: a path within its file system does not tell by which mount it is reached") {
     auto table = MountTable::make();
     REQUIRE(table);
+    REQUIRE(table->refresh());
 
-    CHECK(*table->path_inside("/proc/self/ns") == "/self/ns");
-    CHECK(*table->path_inside("/proc") == "/");
+    CHECK(table->locate("/proc/self/ns")->path == "/self/ns");
+    CHECK(table->locate("/proc")->path == "/");
+    CHECK(table->locate("/proc")->type == "proc");
     // A directory whose name only begins like a mount point's is not beneath it.
-    CHECK(table->path_inside("/process")->ends_with("/process"));
+    CHECK(table->locate("/process")->path.ends_with("/process"));
+    CHECK(table->locate("/process")->device == table->locate("/")->device);
+}
+
+TEST_CASE("mount table: an opened place is located by its mount, whatever is mounted there later") {
+    if (::geteuid() != 0) {
+        MESSAGE("SKIPPED: needs root to mount");
+        return;
+    }
+    const TempTree tree;
+    const std::string low = tree.make_dir("low");
+    const std::string point = tree.make_dir("point");
+    tree.make_dir("low/x");
+    tree.make_dir("other/x");
+
+    const std::string outcome = outcome_in_child([&] {
+        enter_mount_namespace();
+        bind_mount(low, point);
+        const auto place = open_directory(point + "/x");
+        bind_mount(tree / "other", point);
+        auto table = MountTable::make();
+        if (!place || !table || !table->refresh()) return std::string("no place");
+        const std::string by_path = table->locate(point + "/x")->path;
+        const std::string by_mount = table->locate(point + "/x", place->mount)->path;
+        const bool is_elsewhere = table->locate(low, place->mount).has_value();
+        return (by_path.ends_with("/other/x") ? "later, " : by_path + ", ") +
+               (by_mount.ends_with("/low/x") ? "held" : by_mount) + (is_elsewhere ? " !" : "");
+    });
+
+    CHECK(outcome == "later, held");
+}
+
+TEST_CASE("mount table: a mount that another one hides is not what a path leads to") {
+    if (::geteuid() != 0) {
+        MESSAGE("SKIPPED: needs root to mount");
+        return;
+    }
+    const TempTree tree;
+    tree.make_dir("outer/inner/x");
+    tree.make_dir("hidden/x");
+    tree.make_dir("top/inner/x");
+
+    const std::string outcome = outcome_in_child([&] {
+        enter_mount_namespace();
+        bind_mount(tree / "hidden", tree / "outer/inner");
+        bind_mount(tree / "top", tree / "outer");
+        auto table = MountTable::make();
+        if (!table || !table->refresh()) return std::string("no table");
+        return table->locate(tree / "outer/inner/x")->path;
+    });
+
+    CHECK(outcome.ends_with("/top/inner/x"));
 }
 
 TEST_CASE("mount table: only what is strictly below a path counts, by whole names") {
     auto table = MountTable::make();
     REQUIRE(table);
+    REQUIRE(table->refresh());
 
-    CHECK(table->find_below("/")->has_value());
-    CHECK(*table->find_below("/pro") == std::nullopt);
-    CHECK(*table->find_below("/proc/self") == std::nullopt);
-    CHECK(*table->find_below("/nowhere") == std::nullopt);
+    CHECK(table->find_below("/").has_value());
+    CHECK(table->find_below("/pro") == std::nullopt);
+    CHECK(table->find_below("/proc/self") == std::nullopt);
+    CHECK(table->find_below("/nowhere") == std::nullopt);
 }
 
 TEST_CASE("mount table: a mount made or removed later is seen") {
@@ -252,15 +315,20 @@ TEST_CASE("mount table: a mount made or removed later is seen") {
     const std::string outcome = outcome_in_child([&] {
         enter_mount_namespace();
         auto table = MountTable::make();
-        const auto look = [&] { return (*table->find_below(tree / "w")).value_or("none") + "\n"; };
+        const auto look = [&] {
+            const auto is_new = table->refresh();
+            return table->find_below(tree / "w").value_or("none") + (*is_new ? " anew\n" : "\n");
+        };
         std::string text = look();
+        text += look();
         bind_mount(tree.path(), point);
+        text += look();
         text += look();
         ::umount(point.c_str());
         return text + look();
     });
 
-    CHECK(outcome == "none\n" + point + "\nnone\n");
+    CHECK(outcome == "none anew\nnone\n" + point + " anew\n" + point + "\nnone anew\n");
 }
 
 TEST_CASE("printable: text stays, and what is not plain text is escaped") {
