@@ -22,6 +22,11 @@ constexpr std::array inherited_names = {"PATH", "HOME", "LANG", "LC_ALL", "TZ"};
 
 constexpr std::string_view project_hint =
     "name a project directory, such as one below your home directory";
+constexpr std::string_view entry_hint =
+    "name a directory that holds what commands need, and no more";
+
+// Every box has its own in place of the host's.
+constexpr std::array made_files = {"/etc/passwd", "/etc/group"};
 
 std::string lookup(const Environment& environment, const std::string& name) {
     const auto found = environment.find(name);
@@ -37,10 +42,11 @@ Error entry_error(const Error& error, const std::string& key) {
     return Error(ErrorKind::invalid_request, key + ": " + error.message(), key, error.hint());
 }
 
-Error forbidden_error(const os::Place& place, const std::string& clause) {
+Error forbidden_error(const os::Place& place, const std::string& clause,
+                      std::string_view hint = project_hint) {
     return Error(ErrorKind::bad_workspace,
                  os::printable(place.path) + " may not be given to a command: " + clause, {},
-                 std::string(project_hint));
+                 std::string(hint));
 }
 
 // Options and the environment may name mechad's own files by a relative path or through "..".
@@ -176,7 +182,7 @@ Result<void> Policy::open_binds(const std::vector<std::string>& paths, Access ac
         const auto location = locate(*place);
         if (!location) return entry_error(location.error(), name);
         const auto clause = find_fault(*place, *location, Origin::client);
-        if (clause) return entry_error(forbidden_error(*place, *clause), name);
+        if (clause) return entry_error(forbidden_error(*place, *clause, entry_hint), name);
         auto mounts = check_mounts(*place, ErrorKind::bad_workspace);
         if (!mounts) return entry_error(mounts.error(), name);
         const bool is_directory = place->is_directory;
@@ -192,8 +198,19 @@ Result<void> Policy::open_binds(const std::vector<std::string>& paths, Access ac
     return {};
 }
 
-// A read-only entry below a writable one could be written through the latter.
+// A read-only entry below a writable one could be written through the latter. Of two entries for
+// one place neither would be told from what the other shows already.
 Result<void> Policy::check_nesting() const {
+    for (std::size_t i = 0; i < binds_.size(); ++i) {
+        for (std::size_t j = i + 1; j < binds_.size(); ++j) {
+            if (binds_[i].place.id != binds_[j].place.id) continue;
+            if (binds_[i].access != binds_[j].access) continue;  // told below
+            return Error(ErrorKind::invalid_request,
+                         bind_keys_[j] + ": " + os::printable(binds_[j].place.path) +
+                             " is the same place as " + bind_keys_[i],
+                         bind_keys_[j], "remove one of the two entries");
+        }
+    }
     for (std::size_t i = 0; i < binds_.size(); ++i) {
         for (std::size_t j = 0; j < binds_.size(); ++j) {
             if (binds_[i].access != Access::read_only || binds_[j].access != Access::read_write ||
@@ -229,7 +246,15 @@ Result<void> Policy::check_mount_points() {
     }
     for (std::size_t i = 0; i < binds_.size(); ++i) {
         const auto clause = shown_.find_fault(binds_[i].place);
-        if (clause) return entry_error(forbidden_error(binds_[i].place, *clause), bind_keys_[i]);
+        if (clause) {
+            return entry_error(forbidden_error(binds_[i].place, *clause, entry_hint),
+                               bind_keys_[i]);
+        }
+        const std::string& path = binds_[i].place.path;
+        if (std::find(made_files.begin(), made_files.end(), path) == made_files.end()) continue;
+        return Error(ErrorKind::invalid_request,
+                     bind_keys_[i] + ": every box has a " + path + " of its own", bind_keys_[i],
+                     "remove the entry");
     }
     return {};
 }

@@ -228,8 +228,22 @@ TEST_CASE_FIXTURE(PolicyFixture, "policy: a file may be an extra bind, and a sec
     CHECK_FALSE(make_policy());
     config.sandbox.readable = {"/dev/null"};
     CHECK_FALSE(make_policy());
-    config.sandbox.readable = {"/etc/passwd"};
+    config.sandbox.readable = {"/etc/hosts"};
     CHECK(make_policy());
+    config.sandbox.readable = {"/etc/hosts", "/etc/passwd"};
+    CHECK(make_policy().error().field() == "sandbox.readable[1]");
+}
+
+TEST_CASE_FIXTURE(PolicyFixture, "policy: one place in two entries of a list is refused") {
+    SUBCASE("writable, where each would count as shown by the other") {
+        config.sandbox.writable = {project, tree / "other", project};
+        CHECK(make_policy().error().field() == "sandbox.writable[2]");
+    }
+    SUBCASE("readable, by another name of the file") {
+        REQUIRE(::link((tree / "note").c_str(), (tree / "twin").c_str()) == 0);
+        config.sandbox.readable = {tree / "note", tree / "twin"};
+        CHECK(make_policy().error().field() == "sandbox.readable[1]");
+    }
 }
 
 TEST_CASE_FIXTURE(PolicyFixture,
