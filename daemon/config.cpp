@@ -156,20 +156,31 @@ const toml::table* find_section(const toml::table& root, std::string_view name,
     return nullptr;
 }
 
-void check_top_level(const toml::table& root, ConfigFault& fault) {
-    if (const toml::node* server = root.get("server")) {
-        fault.set(server->source().begin, "server",
-                  "[server.NAME] tables are not available in this version; remove them");
-    }
-    for (const auto& [key, node] : root) {
+using SectionKeys = std::pair<const char*, const std::vector<std::string_view>*>;
+
+// A key that stands in `table` and belongs into one of `sections`.
+void check_misplaced(const toml::table& table, std::initializer_list<SectionKeys> sections,
+                     ConfigFault& fault) {
+    for (const auto& [key, node] : table) {
         const auto names_key = [&key = key](std::string_view name) { return name == key.str(); };
-        for (const auto& [section, keys] :
-             {std::pair("[sandbox]", &sandbox_keys), std::pair("[daemon]", &daemon_keys)}) {
+        for (const auto& [section, keys] : sections) {
             if (!std::any_of(keys->begin(), keys->end(), names_key)) continue;
             fault.set(key.source().begin, key.str(),
                       "key \"" + std::string(key.str()) + "\" must stand below " + section);
         }
     }
+}
+
+void check_sections(const toml::table& root, ConfigFault& fault) {
+    if (const toml::node* server = root.get("server")) {
+        fault.set(server->source().begin, "server",
+                  "[server.NAME] tables are not available in this version; remove them");
+    }
+    const SectionKeys sandbox("[sandbox]", &sandbox_keys);
+    const SectionKeys daemon("[daemon]", &daemon_keys);
+    check_misplaced(root, {sandbox, daemon}, fault);
+    if (const auto* table = root["sandbox"].as_table()) check_misplaced(*table, {daemon}, fault);
+    if (const auto* table = root["daemon"].as_table()) check_misplaced(*table, {sandbox}, fault);
     const ConfigTable checked(&root, "", {"sandbox", "daemon"}, fault);
 }
 
@@ -245,7 +256,7 @@ Result<Config> parse_config(std::string_view text, std::string_view name) {
                   "not valid TOML: " + os::printable(error.description()));
         return fault.error();
     }
-    check_top_level(root, fault);
+    check_sections(root, fault);
     Config config;
     config.sandbox =
         read_sandbox({find_section(root, "sandbox", fault), "sandbox", sandbox_keys, fault});

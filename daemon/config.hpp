@@ -57,7 +57,8 @@ struct Config {
 // that begins "NAME:LINE:COL: " and says what is allowed.
 Result<Config> parse_config(std::string_view text, std::string_view name);
 
-// Reads `path` (regular file, at most 1 MiB). Absence is an error here: find_config decides.
+// Reads `path`: a regular file of at most 1 MiB that only this user or root can write. Absence is
+// an error here: find_config decides.
 Result<Config> load_config(const std::string& path);
 
 struct ConfigSearch {

@@ -2,6 +2,7 @@
 // Which file is the configuration, and how it is read. config.cpp says what it means.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -17,6 +18,21 @@ constexpr std::size_t file_bytes_max = std::size_t{1} << 20;
 Error file_error(const std::string& path, std::string_view why, std::string hint = {}) {
     return Error(ErrorKind::invalid_request, os::printable(path) + ": " + std::string(why), {},
                  std::move(hint));
+}
+
+// Who can write the file decides what every command may do.
+std::optional<Error> find_foreign_hand(const std::string& path, const struct stat& file) {
+    if (file.st_uid != 0 && file.st_uid != ::geteuid()) {
+        return file_error(path,
+                          "belongs to uid " + std::to_string(file.st_uid) +
+                              "; it must belong to root or to the user that mechad runs as",
+                          "chown it, or make a copy");
+    }
+    if ((file.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        return file_error(path, "can be written by other users",
+                          "chmod go-w " + os::printable(path));
+    }
+    return std::nullopt;
 }
 
 // nullopt: nothing of that name. A link to nowhere exists, and is found unreadable later.
@@ -37,6 +53,7 @@ Result<Config> load_config(const std::string& path) {
     if (::fstat(file->get(), &found) != 0 || !S_ISREG(found.st_mode)) {
         return file_error(path, "is not a regular file");
     }
+    if (auto foreign = find_foreign_hand(path, found)) return *foreign;
     const auto text = os::read_file("/proc/self/fd/" + std::to_string(file->get()), file_bytes_max);
     if (!text) {
         return file_error(path, found.st_size > static_cast<off_t>(file_bytes_max)

@@ -25,6 +25,8 @@ IS_ROOT = os.geteuid() == 0
 IS_CI = os.environ.get("CI") == "true"
 IS_SANITIZED = "ASAN_OPTIONS" in os.environ
 
+EXIT_BAD_CONFIG = 78  # EX_CONFIG of sysexits.h
+
 # Memory that a daemon may grow by; sanitizers keep what was freed.
 GROWTH_BYTES_MAX = (512 if IS_SANITIZED else 32) << 20
 
@@ -92,6 +94,7 @@ class Daemon:
         self.base = base
         self.socket = str(base.path / "run" / "mechad.sock")
         self.config = base.path / "conf" / "config.toml"
+        self.config.touch(mode=0o600)
         self.config.write_text("\n".join(["[sandbox]", *sandbox, "[daemon]", *daemon, ""]))
         self.token = secrets.token_hex(16)  # in the daemon's environment, and nowhere else
         # An empty home: under none, login shells would run the profile of whoever tests.
@@ -216,6 +219,14 @@ class MechadTestCase(unittest.TestCase):
 
     def start_daemon(self, *sandbox, **options):
         return self.make_daemon(sandbox, **options).start()
+
+    def assert_config_refused(self, daemon):
+        """What it says: one line. It ends with EX_CONFIG, and no socket is ever there."""
+        daemon.launch()
+        self.assertEqual(daemon.wait(), EXIT_BAD_CONFIG, daemon.log_text())
+        self.assertFalse(os.path.lexists(daemon.socket))
+        line, = daemon.log_text().splitlines()
+        return line
 
     def plant_secret(self, directory=HOME):
         """(path, token): a file that no command has any business to read."""

@@ -6,10 +6,7 @@ import pathlib
 import stat
 import unittest
 
-from protocol import Connection
 from support import BIN_DIR, HOME, IS_ROOT, MechadTestCase
-
-EXIT_BAD_CONFIG = 78
 
 # {NAME} stands for a path of the fixture; "r" and "w" are the entries of readable and writable.
 ADMITTED = [
@@ -131,21 +128,11 @@ class GateOfTheConfiguration(MechadTestCase):
         for target, name in (("sub", "to-sub"), ("file", "to-file"), ("nowhere", "dangling")):
             (place / name).symlink_to(target)
 
-    def refuse_to_start(self, daemon):
-        """What it says: one line. It ends with EX_CONFIG, and no socket was ever there."""
-        daemon.launch()
-        self.assertEqual(daemon.wait(), EXIT_BAD_CONFIG, daemon.log_text())
-        self.assertFalse(os.path.lexists(daemon.socket))
-        with self.assertRaises(FileNotFoundError):
-            Connection(daemon.socket)
-        line, = daemon.log_text().splitlines()
-        return line
-
     def test_what_is_refused_ends_the_daemon_with_the_key_and_the_reason(self):
         for entries, key, why in REFUSED:
             with self.subTest(entries=entries):
                 daemon, paths = self.prepare(entries)
-                line = self.refuse_to_start(daemon)
+                line = self.assert_config_refused(daemon)
                 self.assertIn(key, line)
                 self.assertIn(why.format(**paths), line)
 
@@ -196,7 +183,7 @@ class GateOfTheConfiguration(MechadTestCase):
                 closed = pathlib.Path(paths["base"], name)
                 before = stat.S_IMODE(closed.stat().st_mode)
                 closed.chmod(mode)
-                line = self.refuse_to_start(daemon)
+                line = self.assert_config_refused(daemon)
                 closed.chmod(before)
                 self.assertIn("sandbox.readable[0]", line)
                 self.assertIn(why, line)

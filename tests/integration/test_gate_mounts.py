@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from processes import wait_until
-from support import BIN_DIR, HOME, IS_ROOT, MechadTestCase
+from support import BIN_DIR, EXIT_BAD_CONFIG, HOME, IS_ROOT, MechadTestCase
 
 NAMESPACE = (["/usr/bin/unshare", "--mount", "--propagation", "private"] if IS_ROOT else
              ["/usr/bin/unshare", "--user", "--map-current-user", "--keep-caps", "--mount",
@@ -123,7 +123,7 @@ class GateAndMounts(MechadTestCase):
                                   self.paths["holder"] / "mounted"), 'exec "$@"'])
                     daemon.launch_under([*NAMESPACE, "/bin/sh", "-c", script, "sh",
                                          *WITHOUT_RIGHTS])
-                    self.assertEqual(daemon.wait(), 78, daemon.log_text())
+                    self.assertEqual(daemon.wait(), EXIT_BAD_CONFIG, daemon.log_text())
                     self.assertIn(f"sandbox.{key}[0]", daemon.log_text())
                     self.assertIn("a place for credentials", daemon.log_text())
                     self.assertIn(str(self.paths[entry]), daemon.log_text())

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -28,7 +29,8 @@ const BadConfig bad_configs[] = {
     {"[sandbox]\nzzz = 1", "sandbox.zzz", "2:1", "Allowed: kind, network"},
     {"[sandbox]\n\"a\\u0000b\" = 1", "sandbox.a\\x00b", "2:1", "unknown key"},
     {"[daemon]\nrun_max = 1", "daemon.run_max", "2:1", "did you mean \"runs_max\"?"},
-    {"[daemon]\nkind = \"none\"", "daemon.kind", "2:1", "unknown key"},
+    {"[daemon]\nkind = \"none\"", "kind", "2:1", "must stand below [sandbox]"},
+    {"[sandbox]\nruns_max = 3", "runs_max", "2:1", "must stand below [daemon]"},
     {"[sandbx]\n", "sandbx", "1:2", "did you mean \"sandbox\"?"},
     {"kind = \"bwrap\"", "kind", "1:1", "must stand below [sandbox]"},
     {"socket = \"/tmp/s\"", "socket", "1:1", "must stand below [daemon]"},
@@ -283,6 +285,24 @@ TEST_CASE("config: only a regular file of moderate size is loaded") {
     CHECK(load_config(fifo).error().message().find("regular file") != std::string::npos);
     CHECK(load_config(tree.path()).error().message().find("regular file") != std::string::npos);
     CHECK_FALSE(load_config(tree / "absent"));
+}
+
+TEST_CASE("config: a file that others can write, or own, is not loaded") {
+    const TempTree tree;
+    const std::string file = tree.make_file("config.toml", "[sandbox]\n");
+
+    for (const mode_t mode : {0400U, 0600U, 0644U, 0755U}) {
+        REQUIRE(::chmod(file.c_str(), mode) == 0);
+        CHECK(load_config(file));
+    }
+    for (const mode_t mode : {0620U, 0602U, 0666U}) {
+        REQUIRE(::chmod(file.c_str(), mode) == 0);
+        CHECK(load_config(file).error().hint() == "chmod go-w " + file);
+    }
+    if (::geteuid() != 0) return;  // only root can give a file away
+    REQUIRE(::chmod(file.c_str(), 0644) == 0);
+    REQUIRE(::chown(file.c_str(), 65534, 65534) == 0);
+    CHECK(load_config(file).error().message().find("belongs to uid 65534") != std::string::npos);
 }
 
 }  // namespace
