@@ -6,6 +6,7 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # Build trees lie here, one per preset; set it when the clone is not writable.
 build_root=${MECHAD_BUILD_ROOT:-$root/build}
 export LC_ALL=C.UTF-8
+umask go-w  # mechad refuses a configuration that others can write
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

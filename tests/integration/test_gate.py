@@ -4,6 +4,7 @@ what is refused says why, executes nothing and costs the next request nothing.""
 import os
 import pathlib
 import pwd
+import secrets
 import shutil
 import socket
 import tempfile
@@ -150,11 +151,18 @@ class GateTests:
 
     def assert_refused_unexecuted(self, workspace, kind, field, why="", **params):
         """And the next request is served."""
-        error = self.refuse(argv=["touch", "executed"], workspace=workspace, **params)
-        self.assert_refused(error, kind, field)
-        self.assertIn(why, error["message"] + error["data"].get("hint", ""))
-        for place in (os.fsencode(workspace).replace(b"\0", b""), bytes(self.own_workspace)):
-            self.assertFalse(os.path.lexists(os.path.join(place, b"executed")), place)
+        marker = f"executed-{secrets.token_hex(8)}".encode()
+        markers = [os.path.join(os.fsencode(place).replace(b"\0", b""), marker)
+                   for place in (workspace, self.own_workspace)]
+        try:
+            error = self.refuse(argv=["touch", marker.decode()], workspace=workspace, **params)
+            self.assert_refused(error, kind, field)
+            self.assertIn(why, error["message"] + error["data"].get("hint", ""))
+        finally:
+            left = [path for path in markers if os.path.lexists(path)]
+            for path in left:
+                os.unlink(path)
+        self.assertEqual(left, [])
         self.assertEqual(self.run_to_end(argv=["echo", "served"]).stdout, b"served\n")
 
     def test_what_is_admitted_is_where_the_command_works(self):
