@@ -31,11 +31,12 @@ constexpr std::chrono::milliseconds stop_poll{5};
 Result<SharedGround> find_shared_ground(const os::HostFacts& host, const Policy& policy) {
     auto mounts = os::MountTable::make();
     if (!mounts) return mounts.error();
+    if (const auto read = mounts->refresh(); !read) return read.error();
     SharedGround ground;
     const auto add = [&](const os::FileId& id, const std::string& path) -> Result<void> {
-        auto inside = mounts->path_inside(path);
-        if (!inside) return inside.error();
-        ground.readable.push_back({id, *std::move(inside)});
+        auto location = mounts->locate(path);
+        if (!location) return Error(ErrorKind::internal, "no mount holds " + path);
+        ground.readable.push_back({id, std::move(location->path)});
         return {};
     };
     for (const auto& entry : host.system) {

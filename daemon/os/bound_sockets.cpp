@@ -162,11 +162,12 @@ Result<std::optional<std::string>> BoundSockets::find_below(
     if (!table) return table.error();
     const auto names = parse_bound_names(*table);
     if (!names) return names.error();
+    if (const auto fresh = mounts_->refresh(); !fresh) return fresh.error();
     std::vector<Asked> asked;
     for (const Place* const place : directories) {
-        auto inside = mounts_->path_inside(place->path);
-        if (!inside) return inside.error();
-        asked.push_back({place, *std::move(inside)});
+        auto location = mounts_->locate(place->path, place->mount);
+        if (!location) return Error(ErrorKind::internal, "no mount holds " + place->path);
+        asked.push_back({place, std::move(location->path)});
     }
 
     ++look_;
@@ -200,9 +201,9 @@ BoundSockets::Site BoundSockets::locate(std::string_view name) {
     if (::statx(directory.get(), "", flags, STATX_INO, &found) != 0) return site;
     site.dev = gnu_dev_makedev(found.stx_dev_major, found.stx_dev_minor);
     site.path = path_of(directory);
-    auto inside = mounts_->path_inside(site.path);
-    site.is_known = inside.has_value();
-    if (inside) site.inside = *std::move(inside);
+    auto location = mounts_->locate(site.path);
+    site.is_known = location.has_value();
+    if (location) site.inside = std::move(location->path);
     return site;
 }
 

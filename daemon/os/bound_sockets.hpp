@@ -43,7 +43,7 @@ private:
         bool is_out_of_reach = false;  // this user cannot get there by that name
         dev_t dev = 0;
         std::string path;    // without links
-        std::string inside;  // its file system (MountTable::path_inside)
+        std::string inside;  // its file system (os::Location)
     };
     struct Seen {
         Site site;
