@@ -131,6 +131,7 @@ private:
     Result<Admission> admit_from(const SpawnParams& request, Origin origin);
     Result<Directory> admit_workspace(const std::string& path, Origin origin);
     Result<void> check_workspace(const Directory& workspace, Origin origin) const;
+    // As of the admission: a bwrap box also shows what is mounted there while its run lives.
     Result<void> check_mounts(const os::Place& place, ErrorKind kind) const;
     Result<void> check_system_mounts() const;
     Result<bool> admit_network(std::optional<bool> wanted, Origin origin) const;
