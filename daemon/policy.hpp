@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +14,9 @@
 
 #include "daemon/command_rules.hpp"
 #include "daemon/config.hpp"
-#include "daemon/forbidden_places.hpp"
 #include "daemon/os/host_facts.hpp"
-#include "daemon/os/mount_table.hpp"
 #include "daemon/os/path_gate.hpp"
-#include "daemon/shown_ground.hpp"
+#include "daemon/place_gate.hpp"
 #include "proto/messages.hpp"
 
 namespace mechad {
@@ -84,12 +81,6 @@ struct Admission {
     Command command;
 };
 
-// mechad's own files: no workspace or bind may equal, hold or be inside one of them, nor hold
-// the place where one that does not exist yet would be made.
-struct OwnPlaces {
-    std::vector<std::string> paths;  // absolute; directories, files or sockets
-};
-
 class Policy {
 public:
     // Opens and checks every `readable`, `writable` and `workspaces` entry and remembers the
@@ -110,40 +101,23 @@ public:
     const std::vector<std::string>& absent_env() const { return absent_env_; }
 
 private:
-    enum class Origin { client, preflight };
-
-    Policy(Config config, os::MountTable mounts, ForbiddenPlaces forbidden);
-
-    Result<void> follow_mounts();
-    std::optional<std::string> find_fault(const os::Location& location) const;
-    std::optional<std::string> find_fault(const os::Place& place, const os::Location& location,
-                                          Origin origin) const;
-    Result<os::Location> locate(const os::Place& place) const;
+    Policy(Config config, PlaceGate gate);
 
     Result<void> open_entries();
-    void show_system(const os::HostFacts& host);
     Result<void> check_mount_points();
     Result<void> open_binds(const std::vector<std::string>& paths, Access access,
                             std::string_view key);
     Result<void> check_nesting() const;
     void choose_environment(const Environment& inherited);
 
-    Result<Admission> admit_from(const SpawnParams& request, Origin origin);
-    Result<Directory> admit_workspace(const std::string& path, Origin origin);
-    Result<void> check_workspace(const Directory& workspace, Origin origin) const;
-    // As of the admission: a bwrap box also shows what is mounted there while its run lives.
-    Result<void> check_mounts(const os::Place& place, ErrorKind kind) const;
-    Result<void> check_system_mounts() const;
-    Result<bool> admit_network(std::optional<bool> wanted, Origin origin) const;
+    Result<Admission> admit_from(const SpawnParams& request, Asker asker);
+    Result<Directory> admit_workspace(const std::string& path, Asker asker);
+    Result<void> check_workspace(const Directory& workspace, Asker asker) const;
+    Result<bool> admit_network(std::optional<bool> wanted, Asker asker) const;
     Environment environment_for(const Directory& workspace) const;
 
     Config config_;
-    os::MountTable mounts_;
-    ForbiddenPlaces forbidden_;
-    ForbiddenPlaces own_;
-    std::map<std::string, std::string> forbidden_mounts_;  // by point; the value says why
-    std::vector<std::string> system_;     // directories that every box shows; empty under none
-    ShownGround shown_;                   // empty where nothing is mounted
+    PlaceGate gate_;
     std::vector<ExtraBind> binds_;        // in the order of Box::extra_binds()
     std::vector<std::string> bind_keys_;  // "sandbox.readable[0]", parallel to binds_
     std::vector<os::Place> workspaces_;
