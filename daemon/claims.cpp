@@ -19,8 +19,8 @@ struct ClaimRule {
     std::array<std::string_view, 5> probes;  // unused ones are empty
 };
 constexpr auto claim_rules = std::to_array<ClaimRule>({
-    {"home", "hidden", Setting::any, {"home_canary"}},
-    {"home", "absent", Setting::any, {"home_absent"}},
+    {"home", "hidden", Setting::any, {"home_canary", "home_mounts", "all_homes"}},
+    {"home", "absent", Setting::any, {"home_absent", "all_homes"}},
     // Closed is proved beside a control: the same listeners are reached from an open box.
     {"network",
      "closed",
@@ -28,11 +28,12 @@ constexpr auto claim_rules = std::to_array<ClaimRule>({
      {"tcp_listener", "udp_listener", "other_families", "tcp_listener_open", "udp_listener_open"}},
     {"network", "open", Setting::open, {"tcp_listener"}},
     {"unix_sockets", "denied", Setting::any, {"unix_listener", "abstract_listener"}},
-    {"tmp", "private", Setting::any, {"tmp_canary", "tmp_write"}},
+    {"tmp", "private", Setting::any, {"tmp_canary", "tmp_write", "all_tmp"}},
     {"processes", "hidden", Setting::any, {"process_canary", "environment_canary"}},
     {"ipc", "private", Setting::any, {"shared_memory", "message_queue"}},
     {"signals", "contained", Setting::any, {"signal_witness"}},
-    {"metadata", "hidden", Setting::any, {"home_metadata"}},
+    // With the network open, /proc/net/unix names the sockets of the home.
+    {"metadata", "hidden", Setting::closed, {"home_metadata", "home_mounts", "all_homes"}},
     {"tree_kill", "pid_namespace", Setting::any, {"orphan"}},
 });
 

@@ -27,7 +27,9 @@ init_wire::Ready find_namespaces() {
 
 PreflightPlaces preflight_places(const Places& places) {
     PreflightPlaces found{.probe_binary = places.probe_binary,
-                          .ground = {.state = places.state, .homes = places.homes},
+                          .ground = {.state = places.state,
+                                     .homes = places.homes.paths,
+                                     .has_unproved_home = places.homes.has_unusable},
                           .own_socket = places.socket};
     return found;
 }

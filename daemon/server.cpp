@@ -16,12 +16,16 @@ namespace mechad {
 
 namespace asio = boost::asio;
 using Acceptor = asio::local::stream_protocol::acceptor;
+using Clock = std::chrono::steady_clock;
 constexpr auto as_values = asio::as_tuple(asio::use_awaitable);
 
 namespace {
 
 // When descriptors or memory run out: long enough not to spin, short enough to recover unseen.
 constexpr std::chrono::milliseconds accept_pause{100};
+
+// For what is read of a peer that is not served.
+constexpr std::chrono::seconds refused_deadline{1};
 
 // Beside the runs, for status, list, kill and clients that are about to speak.
 constexpr std::size_t spare_connections = 128;
@@ -65,6 +69,11 @@ asio::awaitable<void> Server::serve_one(Connection::Socket socket) {
     Connection connection(std::move(socket));
     try {
         if (const auto refusal = refuse(connection)) {
+            if (services_.preflight->is_probing()) {
+                // It may be the probe, which must not get here at all.
+                const auto heard = co_await connection.read_line(Clock::now() + refused_deadline);
+                services_.preflight->note_received(heard.line);
+            }
             connection.dismiss(encode_error(std::nullopt, *refusal));
         } else {
             ConnectionTable::Seat seat(connections_, connection);
@@ -83,9 +92,6 @@ std::optional<Error> Server::refuse(const Connection& connection) {
     while (refusal && refusal->kind() == ErrorKind::overloaded &&
            connections_.dismiss_oldest_idle()) {
         refusal = refuse_peer(connection.descriptor());
-    }
-    if (refusal && refusal->kind() == ErrorKind::nested_refused) {
-        services_.preflight->note_nested_peer();
     }
     if (refusal || connections_.make_room()) return refusal;
     return Error(ErrorKind::overloaded, "too many connections are open, and none of them is idle",

@@ -28,18 +28,20 @@ std::string choose_socket(const Environment& environment, const os::HostFacts& h
 
 // The home of the passwd entry, by its canonical name and as it is written; and $HOME, when that is
 // another directory of this user.
-std::vector<std::string> find_homes(const Environment& environment, const os::HostFacts& host) {
-    std::vector<std::string> homes;
-    if (!host.home.empty()) homes.push_back(host.home);
+Homes find_homes(const Environment& environment, const os::HostFacts& host) {
+    Homes homes;
+    if (!host.home.empty()) homes.paths.push_back(host.home);
     const auto written = os::clean_path(host.home_as_written);
-    if (!host.home.empty() && written && *written != host.home) homes.push_back(*written);
+    if (!host.home.empty() && written && *written != host.home) homes.paths.push_back(*written);
     std::error_code error;
     const fs::path named = fs::canonical(value_of(environment, "HOME"), error);
     struct stat found {};
+    // "/" is what containers say when there is none.
     if (error || named == host.home || named == named.root_path()) return homes;
     const bool is_usable = ::stat(named.c_str(), &found) == 0 && found.st_uid == host.uid &&
                            ::access(named.c_str(), W_OK | X_OK) == 0;
-    if (is_usable) homes.push_back(named);
+    if (is_usable) homes.paths.push_back(named);
+    homes.has_unusable = !is_usable;
     return homes;
 }
 

@@ -18,13 +18,17 @@ Environment take_environment();
 
 std::string value_of(const Environment& environment, const std::string& name);
 
+struct Homes {
+    std::vector<std::string> paths;  // under each name, existing; the first is passwd's
+    bool has_unusable = false;       // $HOME is another directory, where nothing can be planted
+};
+
 struct Places {
     std::string socket;
     std::string init_binary;   // mechad-init
     std::string probe_binary;  // mechad-probe
     std::string program;       // mechad itself
-    std::vector<std::string>
-        homes;                // of the user, under each name, existing; the first is passwd's
+    Homes homes;
     std::string state;        // ${XDG_CACHE_HOME:-~/.cache}/mechad
     std::string config_path;  // empty: built-in defaults
     std::string config_home;  // where the user's config.toml would be

@@ -3,7 +3,9 @@
 // tests run it as the command of an ordinary box; it is static, so that nothing of the box is
 // needed. One line per check, in their order, by a single write at the end:
 //     CHECK ok DETAIL   or   CHECK errno N NAME
-// What each check does is in probe_checks.hpp. Bytes outside printable ASCII, and spaces and
+// With no other argument than "-" and a word to be found by, token and checks come from stdin, each
+// ended by NUL: command lines can be read by every user. What each check does is in
+// probe_checks.hpp. Bytes outside printable ASCII, and spaces and
 // backslashes, are written \xHH. Exit status 0 when all were run.
 //
 // mechad-probe witness WORD: a process outside, to be found or not.
@@ -50,7 +52,7 @@ constexpr Check checks[] = {
     {"socket:", check_socket}, {"cmdline:", check_cmdline}, {"environ:", check_environ},
     {"signal:", check_signal}, {"orphan:", check_orphan},   {"shm:", check_shm},
     {"queue:", check_queue},   {"fds", check_fds},          {"env", check_env},
-    {"ns", check_ns},
+    {"ns", check_ns},          {"mounts", check_mounts},
 };
 
 int run_check(const char* text) {
@@ -80,9 +82,27 @@ void report_check(const char* text) {
 
 }  // namespace
 
+// Token and checks of stdin, to its end; false when they do not fit.
+bool run_from_stdin() {
+    static char text[1 << 16];
+    size_t length = 0;
+    for (ssize_t got; (got = read(STDIN_FILENO, text + length, sizeof text - length)) > 0;) {
+        length += static_cast<size_t>(got);
+    }
+    if (length == 0 || length == sizeof text || text[length - 1] != '\0') return false;
+    token = text;
+    for (size_t at = strlen(text) + 1; at < length; at += strlen(text + at) + 1) {
+        report_check(text + at);
+    }
+    return true;
+}
+
 int probe_main(int argc, char** argv) {
+    if (argc == 3 && strcmp(argv[1], "-") == 0) {
+        return run_from_stdin() && report.write_out() ? 0 : 1;
+    }
     if (argc < 3) {
-        (void)dprintf(STDERR_FILENO, "usage: mechad-probe TOKEN CHECK...\n");
+        (void)dprintf(STDERR_FILENO, "usage: mechad-probe TOKEN CHECK... | - WORD\n");
         return 64;
     }
     if (strcmp(argv[1], "witness") == 0) return be_witness();

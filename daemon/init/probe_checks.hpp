@@ -14,6 +14,7 @@ extern const char* token;  // written and sent where a check leaves a mark
 int check_read(const char* path);   // the first bytes
 int check_write(const char* path);  // creates the file or appends to it: TOKEN
 int check_stat(const char* path);   // the size, without following a link
+int check_mounts(const char*);      // DEVICE:ROOT of each mount, as mountinfo has them
 
 // --- sockets: send TOKEN ---
 int check_tcp(const char* target);   // ADDRESS:PORT

@@ -32,6 +32,34 @@ int check_write(const char* path) {
     return count < 0 ? error : 0;
 }
 
+// proc(5): ID, parent ID, device, root, mount point, ...
+int check_mounts(const char*) {
+    static char text[1 << 17];
+    const int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    size_t length = 0;
+    for (ssize_t got; (got = read(fd, text + length, sizeof text - 1 - length)) > 0;) {
+        length += static_cast<size_t>(got);
+    }
+    (void)close(fd);
+    if (length == sizeof text - 1) return E2BIG;
+    text[length] = '\0';
+    char* rest = nullptr;
+    for (char* line = strtok_r(text, "\n", &rest); line; line = strtok_r(nullptr, "\n", &rest)) {
+        char* fields = nullptr;
+        (void)strtok_r(line, " ", &fields);
+        (void)strtok_r(nullptr, " ", &fields);
+        const char* const device = strtok_r(nullptr, " ", &fields);
+        const char* const root = strtok_r(nullptr, " ", &fields);
+        if (!device || !root) return EINVAL;
+        report.add(device);
+        report.add_char(':');
+        report.add_escaped(root, strlen(root));
+        report.add_char(' ');
+    }
+    return 0;
+}
+
 int check_stat(const char* path) {
     struct stat found;
     if (lstat(path, &found) < 0) return errno;

@@ -10,16 +10,44 @@ namespace {
 
 constexpr std::size_t detail_bytes_max = 600;
 
-// Descriptors 0, 1 and 2, and no other.
-bool has_more_descriptors(std::string_view detail) {
+std::vector<std::string_view> words_of(std::string_view detail) {
+    std::vector<std::string_view> words;
     while (!detail.empty()) {
         const auto end = std::min(detail.find(' '), detail.size());
-        const std::string_view word = detail.substr(0, end);
+        words.push_back(detail.substr(0, end));
         detail.remove_prefix(std::min(detail.size(), end + 1));
-        const std::string_view number = word.substr(0, word.find('='));
-        if (number != "0" && number != "1" && number != "2") return true;
     }
-    return false;
+    return words;
+}
+
+// Descriptors 0, 1 and 2, and no other.
+bool has_more_descriptors(std::string_view detail) {
+    const auto words = words_of(detail);
+    return std::any_of(words.begin(), words.end(), [](std::string_view word) {
+        const std::string_view number = word.substr(0, word.find('='));
+        return number != "0" && number != "1" && number != "2";
+    });
+}
+
+// `inner` is `outer` or lies in it, on the same device.
+bool lies_in_mount(std::string_view inner, std::string_view outer) {
+    if (inner == outer) return true;
+    return inner.starts_with(outer) && (outer.ends_with('/') || inner[outer.size()] == '/');
+}
+
+bool shows_home(std::string_view detail, const ProbeTargets& targets) {
+    const auto mounts = words_of(detail);
+    return std::any_of(mounts.begin(), mounts.end(), [&](std::string_view mount) {
+        const auto holds = [mount](const std::string& outer) {
+            return lies_in_mount(mount, outer);
+        };
+        const auto& planned = targets.planned_mounts;
+        if (std::any_of(planned.begin(), planned.end(), holds)) return false;
+        const auto& homes = targets.home_mounts;
+        return std::any_of(homes.begin(), homes.end(), [&](const std::string& home) {
+            return holds(home) || lies_in_mount(home, mount);
+        });
+    });
 }
 
 std::vector<std::string> checks_of(std::string_view check,
@@ -64,6 +92,11 @@ void add_files(std::vector<Probe>& battery, const ProbeTargets& targets) {
     } else {
         battery.push_back({.name = "home_absent", .checks = {}});
     }
+    battery.push_back(
+        {.name = "home_mounts",
+         .checks = {"mounts"},
+         .is_leak = [targets](std::string_view detail) { return shows_home(detail, targets); }});
+    if (!targets.has_unproved_home) battery.push_back({.name = "all_homes", .checks = {}});
     battery.push_back({.name = "outside_write",
                        .checks = checks_of("write:", targets.outside_marks),
                        .refused_with = {"EROFS", "ENOENT", "ENOTDIR", "EACCES"},
@@ -82,6 +115,7 @@ void add_files(std::vector<Probe>& battery, const ProbeTargets& targets) {
                            .secret = targets.secret,
                            .control = &Sightings::canaries_intact});
     }
+    if (!targets.has_unproved_tmp) battery.push_back({.name = "all_tmp", .checks = {}});
     battery.push_back({.name = "tmp_write",
                        .checks = checks_of("write:", targets.tmp_marks),
                        .breach = &Sightings::tmp_marked});
@@ -130,7 +164,7 @@ void add_processes(std::vector<Probe>& battery, const ProbeTargets& targets) {
                        .checks = {"environ:" + targets.word},
                        .secret = targets.secret,
                        .needs = targets.control});
-    // The probe finds at least itself.
+    // The probe has the word on its command line, and finds at least itself.
     battery.push_back({.name = "process_canary",
                        .checks = {"cmdline:" + targets.word},
                        .secret = targets.secret,
@@ -141,10 +175,12 @@ void add_processes(std::vector<Probe>& battery, const ProbeTargets& targets) {
                        .refused_with = {"ESRCH", "EPERM"},
                        .may_succeed = true,
                        .breach = &Sightings::witness_signalled});
-    battery.push_back({.name = "shared_memory",
-                       .checks = {"shm:" + std::to_string(targets.shared_memory)},
-                       .refused_with = {"EINVAL"},
-                       .secret = targets.secret});
+    if (targets.shared_memory >= 0) {
+        battery.push_back({.name = "shared_memory",
+                           .checks = {"shm:" + std::to_string(targets.shared_memory)},
+                           .refused_with = {"EINVAL"},
+                           .secret = targets.secret});
+    }
     if (!targets.queue.empty()) {
         battery.push_back({.name = "message_queue",
                            .checks = {"queue:" + targets.queue},

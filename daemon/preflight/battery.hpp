@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,7 +30,13 @@ struct ProbeTargets {
     std::string workspace_mark;              // in the workspace: to be written
     std::string orphan_mark;                 // likewise, by a process that stays behind
     std::vector<std::string> home_canaries;  // by each of their names; empty: there is no home
+    bool has_unproved_home = false;          // there is one without a canary
+    // "MAJOR:MINOR:PATH" (see home_mounts.hpp): what no mount of a box may show, hold or lie in,
+    // and what it may, being planned.
+    std::vector<std::string> home_mounts;
+    std::vector<std::string> planned_mounts;
     std::vector<std::string> tmp_canaries;   // in the directories that a box has of its own
+    bool has_unproved_tmp = false;           // there is one without a canary
     std::vector<std::string> tmp_marks;      // to be written there, and not to appear here
     std::vector<std::string> outside_marks;  // not to be written
     // Below the box's own temporary directories: may be written there, and not appear here.
@@ -40,10 +47,10 @@ struct ProbeTargets {
     std::string abstract_name;
     std::string own_socket;  // mechad's; empty: none is open
     pid_t witness = 0;
-    std::string word;     // precedes the secret in argv and environment of the witness
-    std::string control;  // follows the word in the probe's own environment
-    int shared_memory = -1;
-    std::string queue;  // empty: this kernel has no POSIX message queues
+    std::string word;        // precedes the secret in argv and environment of the witness
+    std::string control;     // follows the word in the probe's own environment
+    int shared_memory = -1;  // negative: there is none to be had here
+    std::string queue;       // empty: likewise
 };
 
 // What happened outside of the box, whatever the probe says.
@@ -70,12 +77,12 @@ struct Probe {
     std::vector<std::string> checks;
     // The names of the errnos that this backend refuses with; empty: the checks must succeed.
     std::vector<std::string_view> refused_with = {};
-    bool may_succeed = false;                            // although refused_with is not empty
-    std::string secret = {};                             // in an answer: a leak
-    std::string needs = {};                              // in every answer that succeeds
-    bool Sightings::*breach = nullptr;                   // true: a leak
-    bool Sightings::*control = nullptr;                  // false: nothing was proved
-    bool (*is_leak)(std::string_view detail) = nullptr;  // of an answer that succeeds
+    bool may_succeed = false;            // although refused_with is not empty
+    std::string secret = {};             // in an answer: a leak
+    std::string needs = {};              // in every answer that succeeds
+    bool Sightings::*breach = nullptr;   // true: a leak
+    bool Sightings::*control = nullptr;  // false: nothing was proved
+    std::function<bool(std::string_view detail)> is_leak = nullptr;  // of one that succeeds
 };
 
 // Unconfined boxes are only asked for the controls.

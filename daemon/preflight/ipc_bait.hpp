@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// System V and POSIX IPC objects outside that hold a secret. The kernel keeps them when their
-// maker is killed; the shared memory, which is marked for removal at once, goes with it.
+// System V and POSIX IPC objects outside that hold a secret. Shared memory is marked for removal at
+// once and goes with its maker; the queue stays when that is killed, until a sweep.
 #pragma once
 
 #include <string>
@@ -11,16 +11,20 @@ namespace mechad {
 
 class IpcBait {
 public:
-    static Result<IpcBait> lay(const std::string& secret);
+    // `name` is the queue's, "/NAME". What this machine does not give (none of the kind, or no
+    // more) is left out.
+    static Result<IpcBait> lay(const std::string& secret, const std::string& name);
     IpcBait(IpcBait&& other) noexcept;
     IpcBait& operator=(IpcBait&&) = delete;
     ~IpcBait();
 
-    int shared_memory() const { return shared_memory_; }  // its id
-    const std::string& queue() const { return queue_; }   // empty: the kernel has none
+    int shared_memory() const { return shared_memory_; }  // its id; negative: none
+    const std::string& queue() const { return queue_; }   // empty: none
 
 private:
     IpcBait() = default;
+    Result<void> lay_memory(const std::string& secret);
+    Result<void> lay_queue(const std::string& secret, const std::string& name);
 
     void* memory_ = nullptr;
     int shared_memory_ = -1;

@@ -7,6 +7,7 @@
 
 #include "daemon/log.hpp"
 #include "daemon/preflight/diagnosis.hpp"
+#include "daemon/preflight/home_mounts.hpp"
 #include "daemon/preflight/launcher_check.hpp"
 #include "daemon/preflight/probe_run.hpp"
 #include "daemon/stream/off_loop.hpp"
@@ -22,7 +23,11 @@ constexpr std::chrono::seconds file_deadline{10};
 // One may be an accident of a launcher that is being replaced.
 constexpr int unproved_boxes_max = 3;
 
-constexpr const char* unknown_remedy = "mechad-ctl status lists each probe; mend the cause";
+constexpr const char* leak_remedy =
+    "this sandbox does not confine: run nothing with it. mechad-ctl status lists each probe; see "
+    "what changed the launcher, the kernel or the mounts, and reinstall bubblewrap";
+constexpr const char* broken_remedy =
+    "mechad-ctl status lists each probe; find out what keeps the probe from what every command can";
 // Ends every remedy.
 constexpr std::string_view then_recheck = "\nThen: mechad-ctl recheck";
 
@@ -103,11 +108,12 @@ asio::awaitable<void> Preflight::examine(Verdict& verdict) {
     verdict.probes.push_back(report_of(name, worse, std::move(detail)));
 }
 
-Error Preflight::files_hang() const {
+Error Preflight::files_unusable(const Error& cause) const {
+    if (cause.kind() != ErrorKind::overloaded) return cause;
     return Error(ErrorKind::preflight_failed,
-                 "the files of preflight cannot be used in time: a home, " + places_.ground.state +
-                     " or a directory for temporary files hangs",
-                 {}, "look for a network file system that does not answer");
+                 "the files of preflight (in a home, " + places_.ground.state +
+                     ", directories for temporary files) cannot be used: " + cause.message(),
+                 {}, "look for a file system that does not answer, and for limits of this user");
 }
 
 asio::awaitable<Result<std::shared_ptr<Scratch>>> Preflight::plant() const {
@@ -119,49 +125,74 @@ asio::awaitable<Result<std::shared_ptr<Scratch>>> Preflight::plant() const {
         return std::make_shared<Scratch>(*std::move(scratch));
     };
     auto planted = co_await off_loop(services_.executor, work, file_deadline);
-    if (!planted) co_return files_hang();
-    co_return std::move(*planted);
+    if (!planted) co_return files_unusable(planted.error());
+    co_return std::move(planted);
+}
+
+asio::awaitable<Result<void>> Preflight::check_launcher(os::HostFacts& host) const {
+    if (services_.backend != &bwrap_backend) co_return Result<void>();
+    co_await check_bwrap(services_.executor, *services_.reaper, host);
+    if (!host.bwrap.empty()) co_return Result<void>();
+    co_return Error(ErrorKind::preflight_failed, host.bwrap_problem, {},
+                    "sudo apt-get install bubblewrap (0.8.0-2+deb12u1, 0.10 or later, not setuid)");
 }
 
 asio::awaitable<Result<void>> Preflight::probe_boxes(Verdict& verdict) {
-    if (services_.backend == &bwrap_backend) {
-        co_await check_bwrap(services_.executor, *services_.reaper, verdict.host);
-        if (verdict.host.bwrap.empty()) {
-            co_return Error(ErrorKind::preflight_failed, verdict.host.bwrap_problem, {},
-                            "sudo apt-get install bubblewrap (0.8.0-2+deb12u1, 0.10 or later, "
-                            "not setuid)");
-        }
-    }
+    const auto checked = co_await check_launcher(verdict.host);
+    if (!checked) co_return checked.error();
     auto scratch = co_await plant();
     if (!scratch) co_return scratch.error();
 
     Surroundings surroundings(services_.executor, *services_.reaper);
     surroundings_ = &surroundings;
-    Result<void> probed = surroundings.set_up(**scratch, places_.probe_binary);
-    if (probed && services_.backend->confined) {
-        probed = co_await probe_box(verdict, *scratch, surroundings, NetworkProbe::closed);
+    Result<void> probed;
+    try {
+        probed = co_await probe_among(surroundings, *scratch, verdict);
+    } catch (const std::exception& failure) {
+        probed = Error(ErrorKind::internal, failure.what());
     }
-    // What made no box the first time makes none the second time either, after as long a wait.
-    if (probed) probed = co_await probe_box(verdict, *scratch, surroundings, NetworkProbe::open);
     surroundings_ = nullptr;
+    probe_run_ = nullptr;
     co_await surroundings.close();
     auto remove = [held = *std::move(scratch)]() mutable {
         held.reset();
-        return true;
+        return Result<void>();
     };
     (void)co_await off_loop(services_.executor, std::move(remove), file_deadline);
     co_return probed;
+}
+
+asio::awaitable<Result<void>> Preflight::probe_among(Surroundings& surroundings,
+                                                     std::shared_ptr<const Scratch> scratch,
+                                                     Verdict& verdict) {
+    Result<void> probed = surroundings.set_up(*scratch, places_.probe_binary);
+    if (probed && services_.backend->confined) {
+        probed = co_await probe_box(verdict, scratch, surroundings, NetworkProbe::closed);
+    }
+    // What made no box the first time makes none the second time either, after as long a wait.
+    if (probed) probed = co_await probe_box(verdict, scratch, surroundings, NetworkProbe::open);
+    co_return probed;
+}
+
+Result<ProbeTargets> Preflight::make_targets(const Scratch& scratch,
+                                             const Surroundings& surroundings) const {
+    ProbeTargets targets;
+    scratch.add_to(targets);
+    surroundings.add_to(targets);
+    targets.own_socket = places_.own_socket;
+    const auto added =
+        add_mounts(places_.ground.homes, scratch.workspace(), policy_.extra_binds(), targets);
+    if (!added) return added.error();
+    return targets;
 }
 
 asio::awaitable<Result<void>> Preflight::probe_box(Verdict& verdict,
                                                    std::shared_ptr<const Scratch> scratch,
                                                    Surroundings& surroundings,
                                                    NetworkProbe network) {
-    ProbeTargets targets;
-    scratch->add_to(targets);
-    surroundings.add_to(targets);
-    targets.own_socket = places_.own_socket;
-    const auto battery = make_battery(targets, network, services_.backend->confined);
+    const auto targets = make_targets(*scratch, surroundings);
+    if (!targets) co_return targets.error();
+    const auto battery = make_battery(*targets, network, services_.backend->confined);
     RunServices services = services_;
     services.host = &verdict.host;
     const ProbeOrder order{.program = scratch->probe(),
@@ -181,20 +212,22 @@ asio::awaitable<Result<void>> Preflight::probe_box(Verdict& verdict,
     Sightings seen;
     const auto looked = co_await surroundings.look(seen);
     if (!looked) co_return looked.error();
-    const auto look_at_files = [scratch, seen, token = surroundings.token()]() mutable {
-        scratch->look(token, seen);
+    const auto look_at_files = [scratch, seen, token = surroundings.token()]() {
+        Sightings all = seen;
+        scratch->look(token, all);
         scratch->clear_marks();
-        return seen;
+        return Result<Sightings>(all);
     };
-    const auto all_seen = co_await off_loop(services_.executor, look_at_files, file_deadline);
-    if (!all_seen) co_return files_hang();
-    seen = *all_seen;
-    seen.own_socket_reached = is_own_socket_reached_;
+    auto all_seen = co_await off_loop(services_.executor, look_at_files, file_deadline);
+    if (!all_seen) co_return files_unusable(all_seen.error());
+    all_seen->own_socket_reached = is_own_socket_reached_;
     if (services_.backend->confined) {
         verdict.probes.push_back(report_of("namespaces" + std::string(suffix_of(network)),
                                            ProbeVerdict::proved, "all of the box's own"));
     }
-    for (auto& report : judge(battery, *answers, seen)) verdict.probes.push_back(std::move(report));
+    for (auto& report : judge(battery, *answers, *all_seen)) {
+        verdict.probes.push_back(std::move(report));
+    }
     co_return Result<void>();
 }
 
@@ -205,9 +238,11 @@ void Preflight::adopt(Verdict verdict) {
     host_ = std::move(verdict.host);
     unproved_boxes_ = 0;
     if (const ProbeReport* const worst = find_worst(report_.probes)) {
-        const std::string what = worst->verdict == ProbeVerdict::leak ? "leak" : "broken";
+        const bool is_leak = worst->verdict == ProbeVerdict::leak;
+        const std::string what = is_leak ? "leak" : "broken";
+        const std::string known_remedy = is_leak ? leak_remedy : broken_remedy;
         return fail(worst->name + " (" + what + "): " + worst->detail,
-                    verdict.remedy.empty() ? unknown_remedy : verdict.remedy);
+                    verdict.remedy.empty() ? known_remedy : verdict.remedy);
     }
     report_.state = PreflightState::passed;
     proofs_ = make_proofs(report_.probes);

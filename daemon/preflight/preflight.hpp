@@ -51,10 +51,8 @@ public:
     // refused; when that goes on, the verdict is no longer true and nothing is accepted any more.
     void note_box(bool is_proved, const std::string& why);
 
-    // What came to mechad's own socket: bytes, or a process that was refused for being in a box.
-    // The probe must not get there.
+    // What came to mechad's own socket, from whomever: the probe must not get there.
     void note_received(std::string_view bytes);
-    void note_nested_peer() { is_own_socket_reached_ = true; }
 
     bool is_probing() const { return is_probing_; }
     // Makes a recheck end soon, whatever it finds.
@@ -66,14 +64,21 @@ private:
         std::string remedy;  // of what stopped the probing, where something is known
         os::HostFacts host;
     };
+    // The steps, from the outermost in.
     boost::asio::awaitable<void> examine(Verdict& verdict);
     boost::asio::awaitable<Result<void>> probe_boxes(Verdict& verdict);
+    boost::asio::awaitable<Result<void>> check_launcher(os::HostFacts& host) const;
     boost::asio::awaitable<Result<std::shared_ptr<Scratch>>> plant() const;
+    boost::asio::awaitable<Result<void>> probe_among(Surroundings& surroundings,
+                                                     std::shared_ptr<const Scratch> scratch,
+                                                     Verdict& verdict);
     boost::asio::awaitable<Result<void>> probe_box(Verdict& verdict,
                                                    std::shared_ptr<const Scratch> scratch,
                                                    Surroundings& surroundings,
                                                    NetworkProbe network);
-    Error files_hang() const;
+    Result<ProbeTargets> make_targets(const Scratch& scratch,
+                                      const Surroundings& surroundings) const;
+    Error files_unusable(const Error& cause) const;
     void adopt(Verdict verdict);
     void fail(std::string reason, std::string remedy);
 

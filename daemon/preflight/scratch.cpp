@@ -2,6 +2,7 @@
 #include "daemon/preflight/scratch.hpp"
 
 #include <fcntl.h>
+#include <mqueue.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -22,6 +23,8 @@ namespace {
 constexpr std::string_view directory_prefix = "preflight-";
 constexpr std::string_view canary_prefix = "/.mechad-canary-";
 constexpr std::string_view mark_prefix = "/.mechad-mark-";
+constexpr std::string_view queue_prefix = "/mechad-canary-";
+constexpr std::size_t name_bytes = 8;
 constexpr std::size_t probe_bytes_max = std::size_t{8} << 20;
 constexpr std::size_t mark_bytes_max = std::size_t{64} << 10;
 // A canary without a lock may be one that another daemon is about to lock.
@@ -39,14 +42,28 @@ os::UniqueFd try_lock(const std::string& path, int flags) {
     return lock;
 }
 
+// Only a name that we can have given.
+bool is_name(std::string_view name) {
+    return name.size() == 2 * name_bytes &&
+           name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool exists(const std::string& path) {
     struct stat found {};
     return ::lstat(path.c_str(), &found) == 0;
 }
 
+// Of a regular file of ours; nothing of any other, which somebody else may have put there.
 std::string contents_of(const std::string& path) {
-    const auto read = os::read_file(path, mark_bytes_max);
-    return read ? *read : std::string();
+    const os::UniqueFd file(
+        ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    struct stat found {};
+    if (!file || ::fstat(file.get(), &found) != 0) return {};
+    if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) return {};
+    std::string text(mark_bytes_max, '\0');
+    const ssize_t got = ::read(file.get(), text.data(), text.size());
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
 }
 
 bool is_below(const std::string& path, const std::vector<std::string>& directories) {
@@ -62,42 +79,79 @@ void remove_files(const std::vector<std::string>& paths) {
     for (const auto& path : paths) (void)::unlink(path.c_str());
 }
 
-// All that one scratch may have left outside of its directory.
-std::vector<std::string> paths_for(const ScratchGround& ground, std::string_view name) {
+// Where one scratch may have left a file of that kind.
+std::vector<std::string> paths_for(const ScratchGround& ground, std::string_view prefix,
+                                   std::string_view name) {
     std::vector<std::string> paths;
     for (const auto* directories : {&ground.homes, &ground.temporary, &ground.system}) {
-        for (const auto& directory : *directories) {
-            paths.push_back(in(directory, canary_prefix, name));
-            paths.push_back(in(directory, mark_prefix, name));
-        }
+        for (const auto& directory : *directories) paths.push_back(in(directory, prefix, name));
     }
     return paths;
 }
 
+// Calls `visit` with each entry's path. What cannot be read is left for the next time.
+template <class Visit>
+void visit_entries(const std::string& directory, Visit visit) {
+    std::error_code error;
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+        visit(entry->path());
+    }
+}
+
 // Canaries of daemons that had another state directory.
 void sweep_canaries(const std::string& directory) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-        const std::string name = "/" + entry.path().filename().string();
-        if (!name.starts_with(canary_prefix) && !name.starts_with(mark_prefix)) continue;
+    visit_entries(directory, [](const fs::path& path) {
+        const std::string name = "/" + path.filename().string();
+        const auto is_ours = [&](std::string_view prefix) {
+            return name.starts_with(prefix) && is_name(name.substr(prefix.size()));
+        };
+        if (!is_ours(canary_prefix) && !is_ours(mark_prefix)) return;
         struct stat found {};
-        if (::lstat(entry.path().c_str(), &found) != 0 || found.st_uid != ::geteuid()) continue;
-        if (!S_ISREG(found.st_mode) || !is_old(found)) continue;
-        if (try_lock(entry.path(), 0)) (void)::unlink(entry.path().c_str());
+        if (::lstat(path.c_str(), &found) != 0 || found.st_uid != ::geteuid()) return;
+        if (!S_ISREG(found.st_mode) || !is_old(found)) return;
+        if (try_lock(path, 0)) (void)::unlink(path.c_str());
+    });
+}
+
+// What one scratch directory stands for, when its daemon is gone.
+void sweep_scratch(const ScratchGround& ground, const fs::path& directory) {
+    const std::string file = directory.filename();
+    if (!file.starts_with(directory_prefix)) return;
+    const std::string name = file.substr(directory_prefix.size());
+    if (!is_name(name)) return;
+    const std::string lock_path = directory.string() + "/lock";
+    const auto lock = try_lock(lock_path, 0);
+    struct stat found {};
+    const bool is_unlocked = ::lstat(lock_path.c_str(), &found) != 0 &&
+                             ::lstat(directory.c_str(), &found) == 0 && is_old(found);
+    if (!lock && !is_unlocked) return;
+    const auto mark_name = os::read_file(directory.string() + "/marks", 2 * name_bytes);
+    remove_files(paths_for(ground, canary_prefix, name));
+    if (mark_name && is_name(*mark_name)) {
+        remove_files(paths_for(ground, mark_prefix, *mark_name));
     }
+    (void)::mq_unlink((std::string(queue_prefix) + name).c_str());
+    std::error_code ignored;
+    fs::remove_all(directory, ignored);
 }
 
 }  // namespace
 
 Result<Scratch> Scratch::plant(const ScratchGround& ground, const std::string& probe_binary) {
     Scratch scratch;
-    scratch.name_ = os::random_hex(8);
+    scratch.name_ = os::random_hex(name_bytes);
+    scratch.mark_name_ = os::random_hex(name_bytes);
     const std::string directory =
         ground.state + "/" + std::string(directory_prefix) + scratch.name_;
     if (auto made = os::make_private_directory(directory); !made) return made.error();
     scratch.directory_ = directory;  // from here on the destructor removes what is planted
     scratch.lock_ = try_lock(directory + "/lock", O_CREAT);
     if (!scratch.lock_) return Error(ErrorKind::internal, "cannot lock " + directory);
+
+    // For the sweep.
+    const auto noted = os::write_new_file(directory + "/marks", scratch.mark_name_, 0600);
+    if (!noted) return noted.error();
 
     scratch.workspace_ = directory + "/ws";
     if (auto made = os::make_private_directory(scratch.workspace_); !made) return made.error();
@@ -121,7 +175,7 @@ Result<void> Scratch::plant_canaries(const ScratchGround& ground) {
     for (const auto& home : ground.homes) {
         const std::string path = in(home, canary_prefix, name_);
         home_canaries_.push_back(path);
-        outside_marks_.push_back(in(home, mark_prefix, name_));
+        outside_marks_.push_back(in(home, mark_prefix, mark_name_));
         outside_marks_.push_back(path);
         // Under its other names it is there already.
         if (contents_of(path) == secret_) continue;
@@ -133,19 +187,25 @@ Result<void> Scratch::plant_canaries(const ScratchGround& ground) {
         canary_locks_.push_back(try_lock(path, 0));
     }
     for (const auto& directory : ground.temporary) {
+        if (!exists(directory)) continue;
         const std::string path = in(directory, canary_prefix, name_);
-        // One that is not to be written holds nothing new of this user either.
-        if (!os::write_new_file(path, secret_, 0600)) continue;
-        tmp_canaries_.push_back(path);
-        canary_locks_.push_back(try_lock(path, 0));
+        if (os::write_new_file(path, secret_, 0600)) {
+            tmp_canaries_.push_back(path);
+            canary_locks_.push_back(try_lock(path, 0));
+        } else {
+            // Read-only, or full: there may be half a file.
+            (void)::unlink(path.c_str());
+            has_unproved_tmp_ = true;
+        }
     }
+    has_unproved_home_ = ground.has_unproved_home;
     temporary_ = ground.temporary;
     for (const auto& directory : ground.temporary) {
-        tmp_marks_.push_back(in(directory, mark_prefix, name_));
+        tmp_marks_.push_back(in(directory, mark_prefix, mark_name_));
     }
     outside_marks_.push_back(directory_ + "/mark");
     for (const auto& directory : ground.system) {
-        if (exists(directory)) outside_marks_.push_back(in(directory, mark_prefix, name_));
+        if (exists(directory)) outside_marks_.push_back(in(directory, mark_prefix, mark_name_));
     }
     return {};
 }
@@ -154,6 +214,8 @@ std::string Scratch::socket_path() const {
     return "/proc/self/fd/" + std::to_string(workspace_fd_.get()) + "/" + socket_name();
 }
 
+std::string Scratch::queue_name() const { return std::string(queue_prefix) + name_; }
+
 void Scratch::add_to(ProbeTargets& targets) const {
     targets.secret = secret_;
     targets.nonce_path = workspace_ + "/nonce";
@@ -161,7 +223,9 @@ void Scratch::add_to(ProbeTargets& targets) const {
     targets.workspace_mark = workspace_ + "/mark";
     targets.orphan_mark = workspace_ + "/orphan";
     targets.home_canaries = home_canaries_;
+    targets.has_unproved_home = has_unproved_home_;
     targets.tmp_canaries = tmp_canaries_;
+    targets.has_unproved_tmp = has_unproved_tmp_;
     targets.tmp_marks = tmp_marks_;
     for (const auto& path : outside_marks_) {
         auto& marks = is_below(path, temporary_) ? targets.shadowed_marks : targets.outside_marks;
@@ -183,7 +247,7 @@ void Scratch::look(const std::string& token, Sightings& seen) const {
     seen.workspace_marked = is_marked(workspace_ + "/mark");
     seen.orphan_marked = is_marked(workspace_ + "/orphan");
     seen.orphan_alive = seen.orphan_marked && !try_lock(workspace_ + "/orphan", 0);
-    seen.tmp_marked = std::any_of(tmp_marks_.begin(), tmp_marks_.end(), exists);
+    seen.tmp_marked = std::any_of(tmp_marks_.begin(), tmp_marks_.end(), is_marked);
     seen.outside_marked = std::any_of(outside_marks_.begin(), outside_marks_.end(), is_marked);
     seen.canaries_intact = std::all_of(home_canaries_.begin(), home_canaries_.end(), is_intact) &&
                            std::all_of(tmp_canaries_.begin(), tmp_canaries_.end(), is_intact);
@@ -199,18 +263,7 @@ Scratch::~Scratch() {
 }
 
 void Scratch::sweep(const ScratchGround& ground) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(ground.state, ignored)) {
-        const std::string file = entry.path().filename();
-        if (!file.starts_with(directory_prefix)) continue;
-        const auto lock = try_lock(entry.path().string() + "/lock", 0);
-        struct stat found {};
-        const bool is_unlocked = ::lstat((entry.path().string() + "/lock").c_str(), &found) != 0 &&
-                                 ::lstat(entry.path().c_str(), &found) == 0 && is_old(found);
-        if (!lock && !is_unlocked) continue;
-        remove_files(paths_for(ground, file.substr(directory_prefix.size())));
-        fs::remove_all(entry.path(), ignored);
-    }
+    visit_entries(ground.state, [&](const fs::path& path) { sweep_scratch(ground, path); });
     for (const auto& home : ground.homes) sweep_canaries(home);
     for (const auto& directory : ground.temporary) sweep_canaries(directory);
 }

@@ -18,6 +18,7 @@ namespace mechad {
 struct ScratchGround {
     std::string state;               // mechad's own private directory
     std::vector<std::string> homes;  // the user's home under each of its names; none: no home
+    bool has_unproved_home = false;  // there is one more, where nothing can be planted
     std::vector<std::string> temporary = {"/tmp", "/var/tmp", "/dev/shm"};
     // Where nothing may be written; nothing is planted.
     std::vector<std::string> system = {"/usr", "/etc", "/opt"};
@@ -42,6 +43,8 @@ public:
     // For a listener in the workspace: the same file by a path that is short enough for a socket
     // address (unix(7): 107 bytes), however long the workspace's is. Valid in this process.
     std::string socket_path() const;
+    // For a message queue, which the sweep of this scratch takes away as well.
+    std::string queue_name() const;
 
     // The part of the targets that is files.
     void add_to(ProbeTargets& targets) const;
@@ -57,6 +60,9 @@ private:
     std::string socket_name() const { return "probe-" + name_ + ".sock"; }
 
     std::string name_;
+    std::string mark_name_;  // unknown to other users until it is used
+    bool has_unproved_home_ = false;
+    bool has_unproved_tmp_ = false;
     std::string directory_;
     std::string workspace_;
     std::string nonce_;

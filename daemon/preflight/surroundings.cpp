@@ -64,7 +64,7 @@ Result<void> Surroundings::set_up(const Scratch& scratch, const std::string& pro
     auto udp = DatagramEar::open(token_);
     if (!udp) return udp.error();
     udp_.emplace(*std::move(udp));
-    auto ipc = IpcBait::lay(scratch.secret());
+    auto ipc = IpcBait::lay(scratch.secret(), scratch.queue_name());
     if (!ipc) return ipc.error();
     ipc_.emplace(*std::move(ipc));
 
@@ -79,8 +79,8 @@ Result<void> Surroundings::set_up(const Scratch& scratch, const std::string& pro
 
 void Surroundings::add_to(ProbeTargets& targets) const {
     targets.token = token_;
-    targets.word = word_ + "=";
-    targets.control = control_;
+    targets.word = word_;
+    targets.control = "=" + control_;
     targets.tcp = "127.0.0.1:" + port_of(tcp_);
     targets.udp = udp_->address();
     targets.abstract_name = abstract_name_;

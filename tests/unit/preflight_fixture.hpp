@@ -21,6 +21,8 @@ public:
         targets.workspace_mark = "/scratch/ws/mark";
         targets.orphan_mark = "/scratch/ws/orphan";
         targets.home_canaries = {"/home/u/.canary", "/home/link/.canary"};
+        targets.home_mounts = {"254:0:/home/u"};
+        targets.planned_mounts = {"254:0:/home/u/.cache/scratch/ws", "254:0:/home/u/data"};
         targets.tmp_canaries = {"/tmp/.canary", "/dev/shm/.canary"};
         targets.tmp_marks = {"/tmp/.mark", "/dev/shm/.mark"};
         targets.outside_marks = {"/home/u/.mark", "/home/u/.canary", "/usr/.mark"};
@@ -31,7 +33,7 @@ public:
         targets.abstract_name = "canary";
         targets.own_socket = "/run/user/1/mechad/mechad.sock";
         targets.witness = 77;
-        targets.word = "WORD=";
+        targets.word = "WORD";
         targets.control = "CONTROL";
         targets.shared_memory = 5;
         targets.queue = "/canary";
@@ -50,6 +52,8 @@ public:
                                      : "errno 0 " + std::string(probe.refused_with.front());
             }
         }
+        answers["mounts"] =
+            "ok 0:40:/ 254:0:/usr 254:0:/etc 0:41:/ 254:0:/home/u/.cache/scratch/ws ";
         answers["fds"] = "ok 0=/dev/null 1=pipe:[1] 2=pipe:[2] ";
         return answers;
     }

@@ -126,6 +126,25 @@ TEST_CASE_FIXTURE(ScratchFixture, "scratch: what is written is seen") {
     }
 }
 
+TEST_CASE_FIXTURE(ScratchFixture, "scratch: what others put where marks come is not seen") {
+    const auto scratch = plant();
+    const auto mark = targets_of(*scratch).tmp_marks[0];
+    SUBCASE("a fifo, which would hold us up") { REQUIRE(::mkfifo(mark.c_str(), 0600) == 0); }
+    SUBCASE("a file without the token") { append(mark, "nothing"); }
+    SUBCASE("a link") {
+        tree.make_link(tree / "probe", "tmp/" + fs::path(mark).filename().string());
+    }
+    CHECK_FALSE(look(*scratch).tmp_marked);
+}
+
+TEST_CASE_FIXTURE(ScratchFixture, "scratch: a directory that takes no canary is told") {
+    if (::geteuid() == 0) return;  // who may write everywhere
+    fs::permissions(tree / "tmp", fs::perms(0500));
+    CHECK(targets_of(*plant()).has_unproved_tmp);
+    fs::permissions(tree / "tmp", fs::perms(0700));
+    CHECK_FALSE(targets_of(*plant()).has_unproved_tmp);
+}
+
 TEST_CASE_FIXTURE(ScratchFixture, "scratch: a home that cannot be written is an error") {
     ground.homes = {tree / "missing"};
     const auto planted = Scratch::plant(ground, tree / "probe");
@@ -147,15 +166,18 @@ TEST_CASE_FIXTURE(ScratchFixture, "scratch: a sweep takes what the dead left, an
     const auto living = plant();
     const auto targets = targets_of(*living);
     SUBCASE("of the same state directory, however young") {
-        private_dir("state/preflight-dead");
-        tree.make_file("state/preflight-dead/lock");
-        for (const char* left : {"home/.mechad-canary-dead", "home/.mechad-mark-dead",
-                                 "tmp/.mechad-canary-dead", "usr/.mechad-mark-dead"}) {
+        private_dir("state/preflight-00000000000000dd");
+        tree.make_file("state/preflight-00000000000000dd/lock");
+        tree.make_file("state/preflight-00000000000000dd/marks", "00000000000000ab");
+        for (const char* left :
+             {"home/.mechad-canary-00000000000000dd", "home/.mechad-mark-00000000000000ab",
+              "tmp/.mechad-canary-00000000000000dd", "usr/.mechad-mark-00000000000000ab"}) {
             tree.make_file(left);
         }
     }
     SUBCASE("of another one, by age") {
-        for (const char* left : {"home/.mechad-canary-other", "tmp/.mechad-mark-other"}) {
+        for (const char* left :
+             {"home/.mechad-canary-00000000000000ee", "tmp/.mechad-mark-00000000000000ee"}) {
             tree.make_file(left);
             make_old(tree / left);
         }
@@ -163,8 +185,8 @@ TEST_CASE_FIXTURE(ScratchFixture, "scratch: a sweep takes what the dead left, an
         make_old(targets.tmp_canaries[0]);
     }
     SUBCASE("killed before it had a lock") {
-        private_dir("state/preflight-dead");
-        make_old(tree / "state/preflight-dead");
+        private_dir("state/preflight-00000000000000dd");
+        make_old(tree / "state/preflight-00000000000000dd");
     }
     Scratch::sweep(ground);
     CHECK(count_in("state") == 1);
@@ -175,14 +197,16 @@ TEST_CASE_FIXTURE(ScratchFixture, "scratch: a sweep takes what the dead left, an
 }
 
 TEST_CASE_FIXTURE(ScratchFixture, "scratch: a sweep leaves what is not for certain a dead one's") {
-    tree.make_file("home/.mechad-canary-young");
-    private_dir("state/preflight-young");
-    tree.make_dir("home/.mechad-canary-directory");
-    make_old(tree / "home/.mechad-canary-directory");
+    tree.make_file("home/.mechad-canary-00000000000000ff");
+    private_dir("state/preflight-00000000000000ff");
+    tree.make_dir("home/.mechad-canary-00000000000000aa");
+    make_old(tree / "home/.mechad-canary-00000000000000aa");
+    tree.make_file("home/.mechad-canary-my-notes");
+    make_old(tree / "home/.mechad-canary-my-notes");
     tree.make_file("home/keys", "x");
-    tree.make_link(tree / "home/keys", "home/.mechad-canary-link");
+    tree.make_link(tree / "home/keys", "home/.mechad-canary-00000000000000bb");
     make_old(tree / "home/keys");
     Scratch::sweep(ground);
-    CHECK(count_in("home") == 4);
+    CHECK(count_in("home") == 5);
     CHECK(count_in("state") == 1);
 }
