@@ -3,6 +3,8 @@
 runs."""
 import os
 import pathlib
+import pwd
+import secrets
 import subprocess
 import unittest
 
@@ -103,6 +105,17 @@ class LauncherTests:
             self.assertRegex(output, rf"(?m)^LEAK +{probe}:")
         # What is not about files is still proved.
         self.assertRegex(output, r"(?m)^proved +tcp_listener_closed$")
+
+    def test_one_that_shows_the_home_under_another_name_is_a_leak(self):
+        home = pathlib.Path(self.user.pw_dir if self.user else pwd.getpwuid(0).pw_dir)
+        inner = home / f".mechad-test-{secrets.token_hex(8)}"
+        inner.mkdir()
+        self.addCleanup(inner.rmdir)
+        for shown in (home, inner, home.parent):
+            with self.subTest(str(shown)):
+                code, output = self.judge("show", str(shown))
+                self.assert_refused((code, output), "home_mounts_closed (leak)")
+        self.assertEqual(self.judge("show", "/usr/share")[0], 0)
 
     def test_one_that_shares_tmp_is_a_leak(self):
         code, output = self.judge("share-tmp")

@@ -80,12 +80,18 @@ class Check(CheckTestCase):
     def test_another_home_is_tried_as_well(self):
         daemon = self.make_daemon()
         home = daemon.base.path / "home"
-        home.chmod(0o500)  # a canary cannot be planted, and the passwd home is what counts
-        self.assertEqual(self.check(daemon)[0], 0)
-        home.chmod(0o700)
         code, output = self.check(daemon)
         self.assertEqual(code, 0, output)
+        self.assertIn("claim home: hidden\n", output)
         self.assertEqual(os.listdir(home), [])
+        if IS_ROOT:
+            return  # who can plant everywhere
+        home.chmod(0o500)
+        code, output = self.check(daemon)
+        home.chmod(0o700)
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("claim home", output)
+        self.assertNotIn("claim metadata", output)
 
 
 @unittest.skipUnless(IS_ROOT, "needs root: mounts, and other users")
@@ -132,6 +138,10 @@ class Grounds(CheckTestCase):
         self.assertEqual(code, 0, output)
         self.assertIn("claim home: absent\n", output)
         self.assertNotIn("claim metadata", output)
+        # One that exists and is not this user's to write: nothing is said of it.
+        code, output = self.check(daemon, as_user(nobody), HOME="/opt")
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("claim home", output)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -174,6 +175,16 @@ TEST_CASE_FIXTURE(ScratchFixture, "scratch: a sweep takes what the dead left, an
               "tmp/.mechad-canary-00000000000000dd", "usr/.mechad-mark-00000000000000ab"}) {
             tree.make_file(left);
         }
+    }
+    SUBCASE("a message queue") {
+        private_dir("state/preflight-00000000000000dd");
+        tree.make_file("state/preflight-00000000000000dd/lock");
+        const char* name = "/mechad-canary-00000000000000dd";
+        const mqd_t queue = ::mq_open(name, O_WRONLY | O_CREAT, 0600, nullptr);
+        REQUIRE(queue >= 0);
+        REQUIRE(::mq_close(queue) == 0);
+        Scratch::sweep(ground);
+        CHECK(::mq_unlink(name) == -1);
     }
     SUBCASE("of another one, by age") {
         for (const char* left :
