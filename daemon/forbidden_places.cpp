@@ -131,8 +131,9 @@ void ForbiddenPlaces::add(std::string_view path, std::string_view what, Reach re
         const bool is_last = prefix == *clean;
         add_rule(by_path_, prefix, is_last ? itself : holder);
         // What does not exist yet would be made below what does.
-        const std::string name = prefix.substr(prefix.rfind('/'));
-        canonical = canonical_of(prefix).value_or(canonical == "/" ? name : canonical + name);
+        if (canonical == "/") canonical.clear();
+        canonical.append(prefix, prefix.rfind('/'));
+        if (auto real = canonical_of(prefix)) canonical = *std::move(real);
         for (const std::string& step : os::prefixes_of(canonical)) {
             const bool is_target = is_last && step == canonical;
             add_rule(by_path_, step, is_target ? itself : holder);
