@@ -2,7 +2,6 @@
 #include "daemon/os/bound_sockets.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,8 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 
 #include "daemon/os/path_text.hpp"
@@ -41,31 +40,26 @@ bool take(std::string_view& line, std::string_view text) {
     return true;
 }
 
-// "ADDRESS: REFCOUNT PROTOCOL FLAGS TYPE STATE INODE", then nothing or " NAME". Leaves what comes
-// after the inode.
-bool take_row(std::string_view& line) {
+// "ADDRESS: REFCOUNT PROTOCOL FLAGS TYPE STATE INODE", then nothing or " NAME". The inode, and in
+// `line` what comes after it.
+std::optional<std::uint64_t> take_row(std::string_view& line) {
     const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos || colon == 0) return false;
-    if (line.substr(0, colon).find(' ') != std::string_view::npos) return false;
+    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    if (line.substr(0, colon).find(' ') != std::string_view::npos) return std::nullopt;
     line.remove_prefix(colon + 2);
     for (const std::size_t width : {8U, 8U, 8U, 4U, 2U}) {
-        if (!take_digits(line, width) || !take(line, " ")) return false;
+        if (!take_digits(line, width) || !take(line, " ")) return std::nullopt;
     }
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
-    line.remove_prefix(digits);
-    return digits != 0 && (line.empty() || line.front() == ' ');
+    std::uint64_t inode = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), inode);
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    if (error != std::errc() || (!line.empty() && line.front() != ' ')) return std::nullopt;
+    return inode;
 }
 
 UniqueFd open_directory(const std::string& path) {
     return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-std::string path_of(const UniqueFd& fd) {
-    std::array<char, PATH_MAX> path;
-    const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
-    const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
-    return size <= 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(size));
 }
 
 // What these lead to depends on who asks.
@@ -101,29 +95,29 @@ bool has_end_in(const Place& place, std::string_view name) {
 
 }  // namespace
 
-Result<std::vector<std::string_view>> parse_bound_names(std::string_view text) {
+Result<std::vector<BoundSocket>> parse_bound_sockets(std::string_view text) {
     if (!text.starts_with("Num ") || !text.ends_with('\n')) {
         return Error(ErrorKind::internal, "the table of Unix sockets is not whole");
     }
-    std::vector<std::string_view> names;
+    std::vector<BoundSocket> sockets;
     bool has_name = false;  // of the row before
     text.remove_prefix(text.find('\n') + 1);
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(line.size() + 1);
         std::string_view rest = line;
-        if (take_row(rest)) {
+        if (const auto inode = take_row(rest)) {
             has_name = !rest.empty();
-            if (has_name) names.push_back(rest.substr(1));
+            if (has_name) sockets.push_back({*inode, rest.substr(1)});
         } else if (has_name) {
-            const char* const begin = names.back().data();
-            names.back() = {begin, static_cast<std::size_t>(line.data() + line.size() - begin)};
+            std::string_view& name = sockets.back().name;
+            const char* const end = line.data() + line.size();
+            name = {name.data(), static_cast<std::size_t>(end - name.data())};
         } else {
             return Error(ErrorKind::internal, "the table of Unix sockets has an unknown form");
         }
     }
-    std::erase_if(names, [](std::string_view name) { return name.starts_with('@'); });
-    return names;
+    return sockets;
 }
 
 Result<void> BoundSockets::open() {
@@ -160,47 +154,47 @@ Result<std::optional<std::string>> BoundSockets::find_below(
     std::span<const Place* const> directories) {
     const auto table = read_table();
     if (!table) return table.error();
-    const auto names = parse_bound_names(*table);
-    if (!names) return names.error();
+    const auto sockets = parse_bound_sockets(*table);
+    if (!sockets) return sockets.error();
     if (const auto fresh = mounts_->refresh(); !fresh) return fresh.error();
     std::vector<Asked> asked;
     for (const Place* const place : directories) {
-        auto location = mounts_->locate(place->path, place->mount);
+        std::string path = find_path(place->fd);
+        auto location = mounts_->locate(path, place->mount);
         if (!location) return Error(ErrorKind::internal, "no mount holds " + place->path);
-        asked.push_back({place, std::move(location->path)});
+        asked.push_back({place, std::move(path), std::move(location->path)});
     }
 
     ++look_;
     std::optional<std::string> found;
-    for (const std::string_view name : *names) {
-        const Site& site = site_of(name);
-        const auto is_in = [&](const Asked& one) { return is_below(name, site, one); };
-        if (!found && std::any_of(asked.begin(), asked.end(), is_in)) found = name;
+    for (const BoundSocket& socket : *sockets) {
+        const Site& site = site_of(socket);
+        const auto is_in = [&](const Asked& one) { return is_below(socket.name, site, one); };
+        if (!found && std::any_of(asked.begin(), asked.end(), is_in)) found = socket.name;
     }
     std::erase_if(seen_, [this](const auto& entry) { return entry.second.look != look_; });
     return found;
 }
 
-const BoundSockets::Site& BoundSockets::site_of(std::string_view name) {
-    auto known = seen_.find(name);
-    if (known == seen_.end()) known = seen_.emplace(name, Seen{locate(name)}).first;
-    known->second.look = look_;
-    return known->second.site;
+const BoundSockets::Site& BoundSockets::site_of(const BoundSocket& socket) {
+    Seen& seen = seen_[socket.inode];
+    if (seen.look == 0 || seen.name != socket.name) {
+        seen = {std::string(socket.name), locate(socket.name)};
+    }
+    seen.look = look_;
+    return seen.site;
 }
 
 BoundSockets::Site BoundSockets::locate(std::string_view name) {
     Site site;
     if (depends_on_reader(name)) return site;
     const UniqueFd directory = open_directory(std::string(name.substr(0, name.rfind('/') + 1)));
-    if (!directory) {
-        site.is_out_of_reach = errno == EACCES;
-        return site;
-    }
+    if (!directory) return site;
     struct statx found {};
     const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
     if (::statx(directory.get(), "", flags, STATX_INO, &found) != 0) return site;
     site.dev = gnu_dev_makedev(found.stx_dev_major, found.stx_dev_minor);
-    site.path = path_of(directory);
+    site.path = find_path(directory);
     auto location = mounts_->locate(site.path);
     site.is_known = location.has_value();
     if (location) site.inside = std::move(location->path);
@@ -208,10 +202,9 @@ BoundSockets::Site BoundSockets::locate(std::string_view name) {
 }
 
 bool BoundSockets::is_below(std::string_view name, const Site& site, const Asked& asked) {
-    if (is_beneath(name, asked.place->path)) return true;
-    if (site.is_out_of_reach) return false;
+    if (is_beneath(name, asked.path) || is_beneath(name, asked.place->path)) return true;
     if (!site.is_known) return has_end_in(*asked.place, name);
-    if (is_beneath(site.path, asked.place->path)) return true;
+    if (is_beneath(site.path, asked.path) || is_beneath(site.path, asked.place->path)) return true;
     return site.dev == asked.place->id.dev && is_beneath(site.inside, asked.inside);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -83,28 +84,6 @@ Result<Identity> identify(const UniqueFd& fd) {
                     found.stx_mnt_id};
 }
 
-// The mount is compared as well: the root of a bind mount may have the (device, inode) of the
-// directory above it and would look like "/", the only directory that is its own parent.
-Result<std::vector<FileId>> walk_up(const UniqueFd& directory) {
-    std::vector<FileId> lineage;
-    auto here = identify(directory);
-    if (!here) return here.error();
-    UniqueFd opened;
-    int fd = directory.get();
-    while (lineage.size() < lineage_max) {
-        lineage.push_back(here->id);
-        UniqueFd parent(::openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
-        if (!parent) return os_error("open a parent directory", errno, "openat");
-        auto above = identify(parent);
-        if (!above) return above.error();
-        if (above->id == here->id && above->mount == here->mount) return lineage;
-        here = above;
-        opened = std::move(parent);
-        fd = opened.get();
-    }
-    return Error(ErrorKind::bad_workspace, "the directory lies too deep");
-}
-
 Result<void> check_access(const std::string& path, const UniqueFd& fd, int mode) {
     if (::faccessat(fd.get(), "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0) return {};
     const int error = errno;
@@ -115,7 +94,7 @@ Result<Place> place_of_directory(std::string path, UniqueFd fd) {
     if (auto access = check_access(path, fd, R_OK | X_OK); !access) return access.error();
     const auto self = identify(fd);
     if (!self) return self.error();
-    auto lineage = walk_up(fd);
+    auto lineage = find_lineage(fd);
     if (!lineage) return lineage.error();
     return Place{std::move(path), std::move(fd), self->id, self->mount, *std::move(lineage), true};
 }
@@ -123,7 +102,7 @@ Result<Place> place_of_directory(std::string path, UniqueFd fd) {
 Result<Place> place_of_file(std::string path, UniqueFd fd, const Identity& self,
                             const UniqueFd& parent) {
     if (auto access = check_access(path, fd, R_OK); !access) return access.error();
-    auto lineage = walk_up(parent);
+    auto lineage = find_lineage(parent);
     if (!lineage) return lineage.error();
     lineage->insert(lineage->begin(), self.id);
     return Place{std::move(path), std::move(fd), self.id, self.mount, *std::move(lineage), false};
@@ -147,6 +126,35 @@ Result<Place> open_directory_or_file(std::string path) {
 }
 
 }  // namespace
+
+// The mount is compared as well: the root of a bind mount may have the (device, inode) of the
+// directory above it and would look like "/", the only directory that is its own parent.
+Result<std::vector<FileId>> find_lineage(const UniqueFd& directory) {
+    std::vector<FileId> lineage;
+    auto here = identify(directory);
+    if (!here) return here.error();
+    UniqueFd opened;
+    int fd = directory.get();
+    while (lineage.size() < lineage_max) {
+        lineage.push_back(here->id);
+        UniqueFd parent(::openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (!parent) return os_error("open a parent directory", errno, "openat");
+        auto above = identify(parent);
+        if (!above) return above.error();
+        if (above->id == here->id && above->mount == here->mount) return lineage;
+        here = above;
+        opened = std::move(parent);
+        fd = opened.get();
+    }
+    return Error(ErrorKind::bad_workspace, "the directory lies too deep");
+}
+
+std::string find_path(const UniqueFd& fd) {
+    std::array<char, PATH_MAX> path;
+    const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
+    const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+    return size <= 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(size));
+}
 
 bool lies_in(const Place& place, const FileId& ancestor) {
     return std::find(place.lineage.begin(), place.lineage.end(), ancestor) != place.lineage.end();

@@ -39,6 +39,14 @@ enum class PlaceType { directory, directory_or_file };
 // the kernel takes.
 Result<std::string> clean_path(std::string_view path);
 
+// The directory itself, then each ancestor up to "/", across mount points. As of now: what is held
+// open may have been renamed since.
+Result<std::vector<FileId>> find_lineage(const UniqueFd& directory);
+
+// The path as of now, without links; with " (deleted)" behind it when it has none any more. Empty:
+// the kernel does not tell.
+std::string find_path(const UniqueFd& fd);
+
 // Follows no link of any kind; a refusal's hint names the path to use instead. A directory must
 // be readable and searchable, a file readable, by the effective user.
 Result<Place> open_place(std::string_view path, PlaceType accepted);

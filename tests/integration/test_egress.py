@@ -33,18 +33,26 @@ class EgressTestCase(MechadTestCase):
         self.started_in.close()
 
     def start(self, network=False, workspace=None, daemon=None):
-        """A run that waits, told in `started` what a describe said just before."""
+        """A run that does what it is told (tell), told in `started` what a describe said just
+        before."""
         daemon = daemon or self.daemon
         params = {"network": network, "workspace": workspace or self.workspace}
         described = daemon.describe(**params)
         self.assertIn("result", described)
         run = self.started_in.enter_context(
-            daemon.spawn("echo on; read line", stdin="stream", **params))
+            daemon.spawn('echo on; while read -r line; do eval "$line"; done', stdin="stream",
+                         **params))
         run.wait_output(b"on\n")
         self.assertEqual(described["result"].pop("binds")[-1]["path"], params["workspace"])
         self.assertEqual(what_was_told(run.started), described["result"])
         self.assert_egress(run.started, "chosen" if network else None)
         return run
+
+    def tell(self, run, command):
+        """Waits until it is done."""
+        marker = secrets.token_hex(8)
+        run.send_stdin(f"{command}\necho {marker}\n")
+        run.wait_output(f"{marker}\n".encode())
 
     def expected(self, egress, network=False):
         base = OPEN if network else LOWERED if egress == "chosen" else CLOSED
@@ -348,6 +356,43 @@ class BoundSockets(OneDaemon):
         self.listen(name, cwd=inner)
         self.assert_open_to(self.start(workspace=inner), name)
         self.assert_closed(self.start(workspace=other))
+
+    def test_a_relative_name_that_begins_as_an_abstract_one_counts(self):
+        name = f"@{secrets.token_hex(8)}"
+        self.listen(name, cwd=self.workspace)
+        self.listen(f"\0{secrets.token_hex(8)}")
+        self.assert_open_to(self.start(), name)
+        self.assert_closed(self.start(workspace=self.make_directory("other")))
+
+    def test_a_name_that_is_bound_again_elsewhere_counts_there(self):
+        inner, other = self.make_directory("w"), self.make_directory("other")
+        name = f"{self.workspace}/link/x.sock"
+        os.symlink(other, os.path.dirname(name))
+        before = self.listen(name)
+        self.assert_closed(self.start(workspace=inner))
+        before.close()
+        os.unlink(os.path.dirname(name))
+        os.symlink(inner, os.path.dirname(name))
+        self.listen(name)
+        self.assert_open_to(self.start(workspace=inner), name)
+        self.assert_closed(self.start(workspace=other))
+
+    def test_a_name_through_a_directory_that_became_locked_counts(self):
+        inner, locked = self.make_directory("w"), self.make_directory("locked")
+        name = f"{locked}/../w/{secrets.token_hex(8)}"
+        self.listen(name)
+        os.chmod(locked, 0)
+        self.addCleanup(os.chmod, locked, 0o700)
+        self.assert_open_to(self.start(workspace=inner), name)
+        self.assert_closed(self.start(workspace=self.make_directory("other")))
+
+    def test_one_in_a_workspace_that_was_renamed_counts(self):
+        run = self.start(workspace=self.make_directory("w"))
+        moved = os.path.join(self.workspace, "moved")
+        os.rename(os.path.join(self.workspace, "w"), moved)
+        self.listen(f"{moved}/x.sock")
+        self.assert_closed(run)
+        self.assert_egress(self.end(run), "chosen")
 
     def test_a_name_through_a_link_counts_where_it_leads(self):
         inner, other = self.make_directory("w", "a"), self.make_directory("other")

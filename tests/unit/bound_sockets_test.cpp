@@ -24,7 +24,15 @@ std::string row(std::string_view after_inode) {
            "\n";
 }
 
-using Names = std::vector<std::string_view>;
+using Names = std::vector<std::string>;
+
+Names names_of(const std::string& text) {
+    const auto sockets = os::parse_bound_sockets(text);
+    REQUIRE(sockets);
+    Names names;
+    for (const os::BoundSocket& socket : *sockets) names.emplace_back(socket.name);
+    return names;
+}
 
 // A listening socket, bound by that very name from a working directory.
 class Listener {
@@ -72,30 +80,26 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("bound sockets: a table without names has none") {
-    CHECK(*os::parse_bound_names(header) == Names{});
-    CHECK(*os::parse_bound_names(
-              header + "00000000729e46f4: 00000003 00000000 00000000 0001 03   116\n" +
-              "000000001fa5afc4: 00000002 00000000 00000000 0002 01 99999\n") == Names{});
+    CHECK(names_of(header) == Names{});
+    CHECK(names_of(header + "00000000729e46f4: 00000003 00000000 00000000 0001 03   116\n" +
+                   "000000001fa5afc4: 00000002 00000000 00000000 0002 01 99999\n") == Names{});
 }
 
 TEST_CASE("bound sockets: a name is taken as it was written, whatever the state") {
-    CHECK(*os::parse_bound_names(header + row(" /run/a.sock") +
-                                 "0000000000000000: 00000003 00000000 00000000 0001 03   116 /x\n" +
-                                 "(____ptrval____): 00000002 00000000 00000000 0005 01 1 y\n") ==
+    CHECK(names_of(header + row(" /run/a.sock") +
+                   "0000000000000000: 00000003 00000000 00000000 0001 03   116 /x\n" +
+                   "(____ptrval____): 00000002 00000000 00000000 0005 01 1 y\n") ==
           Names{"/run/a.sock", "/x", "y"});
-    CHECK(*os::parse_bound_names(header + row("  two  spaces ")) == Names{" two  spaces "});
-    CHECK(*os::parse_bound_names(header + row(" a@b: 1")) == Names{"a@b: 1"});
-}
-
-TEST_CASE("bound sockets: abstract names are none of a path") {
-    CHECK(*os::parse_bound_names(header + row(" @/tmp/.X11-unix/X0") + row(" @") + row(" /a")) ==
-          Names{"/a"});
+    CHECK(names_of(header + row("  two  spaces ")) == Names{" two  spaces "});
+    CHECK(names_of(header + row(" @/tmp/.X11-unix/X0") + row(" @")) ==
+          Names{"@/tmp/.X11-unix/X0", "@"});
+    CHECK(os::parse_bound_sockets(header + row(" /a"))->front() == os::BoundSocket{12345, "/a"});
+    CHECK(names_of(header + row(" a@b: 1")) == Names{"a@b: 1"});
 }
 
 TEST_CASE("bound sockets: a line feed in a name does not hide the rest of the table") {
-    CHECK(*os::parse_bound_names(header + row(" /a\nb c\n") + row(" /d")) ==
-          Names{"/a\nb c\n", "/d"});
-    CHECK(*os::parse_bound_names(header + row(" ") + row("")) == Names{""});
+    CHECK(names_of(header + row(" /a\nb c\n") + row(" /d")) == Names{"/a\nb c\n", "/d"});
+    CHECK(names_of(header + row(" ") + row("")) == Names{""});
 }
 
 TEST_CASE("bound sockets: a text that is cut off or of another form is an error") {
@@ -105,7 +109,7 @@ TEST_CASE("bound sockets: a text that is cut off or of another form is an error"
           header + row("") + "/no/name/before\n", header + "00000000729e46f4: 00000002 00000000\n",
           row(" /a"), header + "729e46f4: 0000000g 00000000 00010000 0001 01 12345 /a\n"}) {
         CAPTURE(text);
-        CHECK_FALSE(os::parse_bound_names(text));
+        CHECK_FALSE(os::parse_bound_sockets(text));
     }
 }
 
@@ -154,6 +158,24 @@ TEST_CASE_FIXTURE(Fixture, "bound sockets: a relative name is found by each of i
     CHECK(look(deep) == std::nullopt);
 }
 
+TEST_CASE_FIXTURE(Fixture, "bound sockets: a relative name that begins as an abstract one is one") {
+    const Listener listener(work, "@" + unique);
+
+    CHECK(look() == "@" + unique);
+    CHECK(look(other) == std::nullopt);
+}
+
+TEST_CASE_FIXTURE(Fixture, "bound sockets: a directory is found by the path it has by now") {
+    const auto place = os::open_place(work, os::PlaceType::directory);
+    REQUIRE(place);
+    const os::Place* const asked[] = {&*place};
+    std::filesystem::rename(work, tree / "moved");
+
+    const Listener listener("/", tree / "moved/a/x.sock");
+
+    CHECK(*sockets.find_below(asked) == tree / "moved/a/x.sock");
+}
+
 TEST_CASE_FIXTURE(Fixture, "bound sockets: a name through /proc/self is the binder's, not ours") {
     const os::UniqueFd mine(::open(work.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     const os::UniqueFd theirs(::open(other.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -195,7 +217,6 @@ TEST_CASE_FIXTURE(Fixture, "bound sockets: a name that came back is looked up an
         const Listener before("/", link + "/x.sock");
         CHECK(look() == std::nullopt);
     }
-    CHECK(look() == std::nullopt);
     std::filesystem::remove(link);
     tree.make_link(work, "link");
     const Listener after("/", link + "/x.sock");
