@@ -53,6 +53,7 @@ asio::awaitable<Result<ExitReport>> Run::execute(const Proofs& proofs) {
     }
     co_await end_streams();
     if (failure) std::rethrow_exception(failure);
+    note_late_lowering();
     look_for_sockets();
     co_return make_report();
 }
@@ -302,6 +303,12 @@ asio::awaitable<void> Run::watch_client() {
 asio::awaitable<void> Run::tell_lowered() {
     const Changed changed{worst_, entry_.lowered_because};
     (void)co_await client_.changed(changed);
+}
+
+// No `changed` comes any more once the streams are at their end.
+void Run::note_late_lowering() {
+    if (!has_news_of_egress_) return;
+    end_notes_.push_back(lowered_note(entry_.lowered_because));
 }
 
 // The second look; the first was at admission.

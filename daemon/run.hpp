@@ -70,6 +70,7 @@ private:
     boost::asio::awaitable<void> take_input();
     boost::asio::awaitable<void> watch_client();
     boost::asio::awaitable<void> tell_lowered();
+    void note_late_lowering();
     void look_for_sockets();
     void note_news();
     void act(Lifecycle::Action action);
