@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,7 +10,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <filesystem>
 
 #include "daemon/log.hpp"
 #include "daemon/os/syscalls.hpp"
@@ -28,31 +26,6 @@ namespace {
 constexpr std::chrono::seconds stop_slack{3};
 constexpr std::chrono::milliseconds stop_poll{5};
 
-Result<SharedGround> find_shared_ground(const os::HostFacts& host, const Policy& policy) {
-    auto mounts = os::MountTable::make();
-    if (!mounts) return mounts.error();
-    if (const auto read = mounts->refresh(); !read) return read.error();
-    SharedGround ground;
-    const auto add = [&](const os::FileId& id, const std::string& path) -> Result<void> {
-        auto location = mounts->locate(path);
-        if (!location) return Error(ErrorKind::internal, "no mount holds " + path);
-        ground.readable.push_back({id, std::move(location->path)});
-        return {};
-    };
-    for (const auto& entry : host.system) {
-        struct stat found {};
-        std::error_code error;
-        const auto path = std::filesystem::canonical(entry.path, error);
-        if (error || ::stat(path.c_str(), &found) != 0) continue;
-        if (auto added = add({found.st_dev, found.st_ino}, path); !added) return added.error();
-    }
-    for (const auto& bind : policy.extra_binds()) {
-        if (auto added = add(bind.place.id, bind.place.path); !added) return added.error();
-        ground.has_writable = ground.has_writable || bind.access == Access::read_write;
-    }
-    return ground;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& executor,
@@ -68,7 +41,7 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
                      "workspaces between the two");
     }
 
-    auto ground = find_shared_ground(engine->host(), engine->policy());
+    auto ground = GroundFinder::make(engine->host(), engine->policy());
     if (!ground) return ground.error();
 
     std::unique_ptr<Daemon> daemon(
@@ -80,15 +53,17 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
 }
 
 Daemon::Daemon(const asio::any_io_executor& executor, std::unique_ptr<Engine> engine,
-               const Places& places, SharedGround ground)
+               const Places& places, GroundFinder ground)
     : executor_(executor),
       engine_(std::move(engine)),
-      runs_(engine_->policy().config().daemon.runs_max, std::move(ground)),
+      ground_(std::move(ground)),
+      runs_(engine_->policy().config().daemon.runs_max, ground_.shared()),
       status_facts_{.backend = engine_->run_services().backend,
                     .host = &engine_->host(),
                     .socket_path = places.socket},
       session_services_{.policy = &engine_->policy(),
                         .preflight = &engine_->preflight(),
+                        .ground = &ground_,
                         .runs = &runs_,
                         .run_services = &engine_->run_services(),
                         .status_facts = &status_facts_} {}

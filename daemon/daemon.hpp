@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/engine.hpp"
+#include "daemon/ground_finder.hpp"
 #include "daemon/run_table.hpp"
 #include "daemon/server.hpp"
 #include "daemon/session.hpp"
@@ -27,13 +28,14 @@ public:
 
 private:
     Daemon(const boost::asio::any_io_executor& executor, std::unique_ptr<Engine> engine,
-           const Places& places, SharedGround ground);
+           const Places& places, GroundFinder ground);
 
     boost::asio::awaitable<void> end_runs();
 
     boost::asio::any_io_executor executor_;
     os::UniqueFd user_lock_;  // one daemon for each state directory
     std::unique_ptr<Engine> engine_;
+    GroundFinder ground_;
     RunTable runs_;
     StatusFacts status_facts_;
     SessionServices session_services_;

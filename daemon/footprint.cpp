@@ -13,28 +13,32 @@ bool holds(const std::vector<os::FileId>& ids, const os::FileId& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-// Does one hold the other, by their paths in one file system? Finds what the lineages cannot: two
-// mounts of a file system have no ancestor in common.
-bool are_nested(const os::FileId& one, const std::string& inside_one, const os::FileId& other,
-                const std::string& inside_other) {
-    if (one.dev != other.dev) return false;
-    return os::is_beneath(inside_one, inside_other) || os::is_beneath(inside_other, inside_one);
+bool are_nested(const os::Location& one, const os::Location& other) {
+    if (one.device != other.device) return false;
+    return os::is_beneath(one.path, other.path) || os::is_beneath(other.path, one.path);
+}
+
+// Does one of these hold one of those, or lie in it?
+bool are_nested(const std::vector<os::Location>& these, const std::vector<os::Location>& those) {
+    return std::any_of(these.begin(), these.end(), [&those](const os::Location& one) {
+        return std::any_of(those.begin(), those.end(),
+                           [&one](const os::Location& other) { return are_nested(one, other); });
+    });
 }
 
 }  // namespace
 
-bool is_overlapping(const Footprint& open, const Footprint& closed, const SharedGround& ground) {
-    if (ground.has_writable) return true;
+bool is_overlapping(const Footprint& reader, const Footprint& writer, const SharedGround& ground) {
+    if (ground.has_writable || ground.is_lost || reader.is_lost || writer.is_lost) return true;
     // Either workspace may hold the other.
-    if (holds(open.lineage, closed.workspace) || holds(closed.lineage, open.workspace)) return true;
-    if (are_nested(open.workspace, open.inside, closed.workspace, closed.inside)) return true;
+    if (holds(reader.lineage, writer.workspace) || holds(writer.lineage, reader.workspace) ||
+        are_nested(reader.grounds, writer.grounds)) {
+        return true;
+    }
     // A workspace below, or by an alias above, something that every run can read.
-    return std::any_of(ground.readable.begin(), ground.readable.end(),
-                       [&closed](const SharedGround::Entry& entry) {
-                           return holds(closed.lineage, entry.id) ||
-                                  are_nested(entry.id, entry.inside, closed.workspace,
-                                             closed.inside);
-                       });
+    return are_nested(ground.grounds, writer.grounds) ||
+           std::any_of(ground.roots.begin(), ground.roots.end(),
+                       [&writer](const os::FileId& root) { return holds(writer.lineage, root); });
 }
 
 }  // namespace mechad

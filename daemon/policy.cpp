@@ -207,8 +207,6 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Asker asker) {
     if (!network) return network.error();
     auto workspace = admit_workspace(request.workspace, asker);
     if (!workspace) return workspace.error();
-    auto location = gate_.locate(*workspace);
-    if (!location) return location.error().with_field("workspace");
     auto cwd = cwd_of(request.cwd, workspace->path);
     if (!cwd) return cwd.error();
     auto env = env_of(request, environment_for(*workspace));
@@ -231,7 +229,6 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Asker asker) {
                             .extra_binds = &binds_,
                             .network = *network,
                             .tmp_bytes = config_.sandbox.tmp_mb << 20,
-                            .workspace_inside = std::move(location->path),
                         });
     return Admission{std::move(box), std::move(command)};
 }

@@ -46,7 +46,6 @@ public:
         const std::vector<ExtraBind>* extra_binds = nullptr;
         bool network = false;
         std::uint64_t tmp_bytes = 0;
-        std::string workspace_inside;
     };
     Box(Key, Parts parts) : parts_(std::move(parts)) {}
 
@@ -56,9 +55,6 @@ public:
     const std::vector<ExtraBind>& extra_binds() const { return *parts_.extra_binds; }
     bool network() const { return parts_.network; }
     std::uint64_t tmp_bytes() const { return parts_.tmp_bytes; }  // of each private tmpfs
-
-    // The workspace's path as its file system knows it (os::Location).
-    const std::string& workspace_inside() const { return parts_.workspace_inside; }
 
 private:
     Parts parts_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/run_table.hpp"
 
+#include <algorithm>
+
 #include "daemon/os/syscalls.hpp"
 
 namespace mechad {
@@ -15,8 +17,32 @@ void lower(ActiveRun& closed, std::string because) {
     if (closed.lower) closed.lower();
 }
 
-std::string clause_of(const ActiveRun& open) {
-    return "run " + open.id + " has the network open and can read what this run writes";
+std::string clause_of(const ActiveRun& reader) {
+    if (reader.network) {
+        return "run " + reader.id + " has the network open and can read what this run writes";
+    }
+    return "run " + reader.id +
+           " can read what this run writes, and a run with the network open can read what that one "
+           "writes";
+}
+
+// The nearest to an open run first. A run that is read passes on what it reads.
+std::vector<Leak> find_readable(std::vector<ActiveRun*> readers, std::vector<ActiveRun*> closed,
+                                const SharedGround& ground) {
+    std::vector<Leak> leaks;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+        const ActiveRun& reader = *readers[i];
+        const auto unread =
+            std::stable_partition(closed.begin(), closed.end(), [&](const ActiveRun* writer) {
+                return !is_overlapping(reader.footprint, writer->footprint, ground);
+            });
+        for (auto found = unread; found != closed.end(); ++found) {
+            leaks.push_back({*found, clause_of(reader)});
+        }
+        readers.insert(readers.end(), unread, closed.end());
+        closed.erase(unread, closed.end());
+    }
+    return leaks;
 }
 
 }  // namespace
@@ -31,7 +57,8 @@ RunTable::Ticket::~Ticket() {
 }
 
 Result<RunTable::Ticket> RunTable::enter(std::string label, std::string workspace,
-                                         Footprint footprint, bool is_closed) {
+                                         Footprint footprint, bool is_closed,
+                                         std::function<void(Footprint&)> locate) {
     if (is_shutting_down_) return Error(ErrorKind::shutting_down, "mechad is stopping");
     if (runs_.size() >= runs_max_) {
         return Error(ErrorKind::overloaded,
@@ -47,27 +74,39 @@ Result<RunTable::Ticket> RunTable::enter(std::string label, std::string workspac
     run->egress = is_closed ? Egress::none : Egress::chosen;
     run->started = std::chrono::steady_clock::now();
 
-    if (is_closed) {
-        if (auto because = find_lowering(run->footprint)) lower(*run, *std::move(because));
-    } else {
-        for (const auto& [id, other] : runs_) {
-            if (other->network || !is_overlapping(run->footprint, other->footprint, ground_)) {
-                continue;
-            }
-            lower(*other, clause_of(*run));
-        }
-    }
+    if (run->footprint.exposure) lower(*run, *run->footprint.exposure);
+    for (Leak& leak : find_leaks(*run)) lower(*leak.run, std::move(leak.because));
+    run->locate = std::move(locate);
     return Ticket(*this, std::move(run));
 }
 
 std::optional<std::string> RunTable::find_lowering(const Footprint& closed) const {
     if (closed.exposure) return closed.exposure;
-    for (const auto& [id, run] : runs_) {
-        if (run->network && is_overlapping(run->footprint, closed, ground_)) {
-            return clause_of(*run);
-        }
+    ActiveRun asking;
+    asking.footprint = closed;
+    for (Leak& leak : find_leaks(asking)) {
+        if (leak.run == &asking) return std::move(leak.because);
     }
     return std::nullopt;
+}
+
+// The newcomer's place was found just now. The others' are found again only if somebody could read
+// for somebody.
+std::vector<Leak> RunTable::find_leaks(ActiveRun& newcomer) const {
+    std::vector<ActiveRun*> open;
+    std::vector<ActiveRun*> closed;
+    bool has_unlowered = !newcomer.network && newcomer.lowered_because.empty();
+    for (const auto& [id, run] : runs_) {
+        (run->network ? open : closed).push_back(run);
+        has_unlowered = has_unlowered || (!run->network && run->lowered_because.empty());
+    }
+    const bool is_quiet = !has_unlowered || (open.empty() && !newcomer.network);
+    if (is_quiet) return {};
+    for (const auto& [id, run] : runs_) {
+        if (run->locate) run->locate(run->footprint);
+    }
+    (newcomer.network ? open : closed).push_back(&newcomer);
+    return find_readable(std::move(open), std::move(closed), *ground_);
 }
 
 ActiveRun* RunTable::find(const std::string& id) const {

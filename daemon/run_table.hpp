@@ -36,16 +36,24 @@ struct ActiveRun {
         std::uint64_t stderr_bytes = 0;
     };
     std::function<Output()> count_output;
-    std::function<void(EndReason)> stop;  // TERM, grace, KILL
-    std::function<void()> stop_now;       // at once, for a daemon in a hurry
-    std::function<void(int)> signal;      // to the command's process group
-    std::function<void()> lower;          // its egress was lowered
+    std::function<void(EndReason)> stop;     // TERM, grace, KILL
+    std::function<void()> stop_now;          // at once, for a daemon in a hurry
+    std::function<void(int)> signal;         // to the command's process group
+    std::function<void()> lower;             // its egress was lowered
+    std::function<void(Footprint&)> locate;  // makes it as of now; empty: it never moves
+};
+
+// A closed run whose bytes another may carry out.
+struct Leak {
+    ActiveRun* run = nullptr;
+    std::string because;  // a clause
 };
 
 class RunTable {
 public:
-    RunTable(std::size_t runs_max, SharedGround ground)
-        : runs_max_(runs_max), ground_(std::move(ground)) {}
+    // `ground` may change between two calls, and outlives the table.
+    RunTable(std::size_t runs_max, const SharedGround& ground)
+        : runs_max_(runs_max), ground_(&ground) {}
 
     // Keeps the run in the table for as long as it is held.
     class Ticket {
@@ -66,10 +74,12 @@ public:
     std::optional<std::string> find_lowering(const Footprint& closed) const;
 
     // `is_closed`: the run will be told that nothing of it leaves the machine, unless
-    // find_lowering() has a reason. An open run lowers the closed ones it overlaps. Errors:
-    // overloaded, shutting_down.
+    // find_lowering() has a reason. An open run lowers the closed ones that it overlaps, those
+    // lower the closed ones that they overlap, and so on: each can pass on what it reads. Only
+    // among the living: what a run leaves behind is for the next one to take. `locate` is called
+    // for as long as the ticket is held. Errors: overloaded, shutting_down.
     Result<Ticket> enter(std::string label, std::string workspace, Footprint footprint,
-                         bool is_closed);
+                         bool is_closed, std::function<void(Footprint&)> locate = {});
 
     ActiveRun* find(const std::string& id) const;
     std::size_t active_count() const { return runs_.size(); }
@@ -81,8 +91,10 @@ public:
     void shut_down_now();
 
 private:
+    std::vector<Leak> find_leaks(ActiveRun& newcomer) const;
+
     std::size_t runs_max_;
-    SharedGround ground_;
+    const SharedGround* ground_;
     std::map<std::string, ActiveRun*> runs_;
     bool is_shutting_down_ = false;
 };

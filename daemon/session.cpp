@@ -115,7 +115,10 @@ private:
         const Box& box = admission.box;
         const bool is_closed = lets_nothing_out(box, proofs);
         return services_.runs->enter(admission.command.label, box.workspace().path,
-                                     footprint_of(box, is_closed), is_closed);
+                                     footprint_of(box, is_closed), is_closed,
+                                     [this, &box](Footprint& footprint) {
+                                         services_.ground->update(footprint, box.workspace());
+                                     });
     }
 
     bool lets_nothing_out(const Box& box, const Proofs& proofs) const {
@@ -124,10 +127,8 @@ private:
     }
 
     Footprint footprint_of(const Box& box, bool is_closed) const {
-        const Directory& workspace = box.workspace();
-        Footprint footprint{.workspace = workspace.id,
-                            .lineage = workspace.lineage,
-                            .inside = box.workspace_inside()};
+        services_.ground->refresh();
+        Footprint footprint = services_.ground->find(box.workspace());
         if (is_closed) {
             footprint.exposure = find_exposure(*services_.run_services->bound_sockets, box);
         }

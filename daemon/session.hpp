@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "daemon/connection_table.hpp"
+#include "daemon/ground_finder.hpp"
 #include "daemon/policy.hpp"
 #include "daemon/preflight/preflight.hpp"
 #include "daemon/run.hpp"
@@ -18,6 +19,7 @@ namespace mechad {
 struct SessionServices {
     Policy* policy = nullptr;
     Preflight* preflight = nullptr;
+    GroundFinder* ground = nullptr;
     RunTable* runs = nullptr;
     const RunServices* run_services = nullptr;
     const StatusFacts* status_facts = nullptr;

@@ -169,15 +169,23 @@ Result<bool> MountTable::refresh() {
     return Error(ErrorKind::internal, "the mount table changes faster than it can be read");
 }
 
-std::optional<std::string> MountTable::find_below(std::string_view path) const {
+std::span<const Mount> MountTable::below(std::string_view path) const {
     std::string prefix(path);
     if (!prefix.ends_with('/')) prefix.push_back('/');
     // "/" itself is no mount point below "/".
-    const auto found = std::upper_bound(
+    const auto begin = std::upper_bound(
         mounts_.begin(), mounts_.end(), prefix,
         [](const std::string& wanted, const Mount& mount) { return wanted < mount.point; });
-    if (found == mounts_.end() || !found->point.starts_with(prefix)) return std::nullopt;
-    return found->point;
+    const auto end = std::find_if_not(begin, mounts_.end(), [&prefix](const Mount& mount) {
+        return mount.point.starts_with(prefix);
+    });
+    return {begin, end};
+}
+
+std::optional<std::string> MountTable::find_below(std::string_view path) const {
+    const auto mounts = below(path);
+    if (mounts.empty()) return std::nullopt;
+    return mounts.front().point;
 }
 
 // As the kernel walks: from the root's mount on, always into the first mount on the way. One that

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ public:
 
     // By point; of several at one point the topmost is last.
     const std::vector<Mount>& mounts() const { return mounts_; }
+
+    // What is mounted strictly below the clean path `path`, hidden by a later mount or not.
+    std::span<const Mount> below(std::string_view path) const;
 
     // A mount point strictly below the clean path `path` (not `path` itself).
     std::optional<std::string> find_below(std::string_view path) const;

@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "tests/unit/result_printer.hpp"
 
 using namespace mechad;
@@ -13,13 +17,17 @@ os::FileId file(ino_t inode) { return {1, inode}; }
 
 // A directory of that inode below the others, up to a common root.
 Footprint below(ino_t inode, std::vector<ino_t> ancestors) {
-    Footprint footprint{.workspace = file(inode), .lineage = {file(inode)}, .inside = {}};
+    Footprint footprint{.workspace = file(inode), .lineage = {file(inode)}};
     for (const ino_t ancestor : ancestors) footprint.lineage.push_back(file(ancestor));
     footprint.lineage.push_back(file(2));
     return footprint;
 }
 
-RunTable make_table() { return RunTable(8, SharedGround{}); }
+const SharedGround nothing_shared;
+
+os::Location at(std::string path, dev_t device = 1) { return {device, std::move(path), "ext4"}; }
+
+RunTable make_table() { return RunTable(8, nothing_shared); }
 
 }  // namespace
 
@@ -38,27 +46,52 @@ TEST_CASE("run table: two workspaces overlap when one holds the other, either wa
 TEST_CASE("run table: workspaces of one file system overlap whatever mounts show them") {
     auto whole = below(10, {});
     auto alias = below(11, {});
-    whole.inside = "/home/u/proj";
-    alias.inside = "/home/u/proj/sub";
+    whole.grounds = {at("/home/u/proj")};
+    alias.grounds = {at("/home/u/proj/sub")};
     CHECK(is_overlapping(whole, alias, {}));
     CHECK(is_overlapping(alias, whole, {}));
 
-    alias.inside = "/home/u/proj2";
+    alias.grounds = {at("/home/u/proj2")};
     CHECK_FALSE(is_overlapping(whole, alias, {}));
-    alias.inside = "/home/u/proj/sub";
-    alias.workspace.dev = 7;
+    alias.grounds = {at("/home/u/proj/sub", 7)};
     CHECK_FALSE(is_overlapping(whole, alias, {}));
 }
 
 TEST_CASE("run table: a workspace below what every run can read overlaps with all") {
-    const SharedGround ground{.readable = {{file(50), {}}}, .has_writable = false};
+    const SharedGround ground{.roots = {file(50)}, .grounds = {}};
 
     CHECK(is_overlapping(below(10, {}), below(51, {50}), ground));
     CHECK_FALSE(is_overlapping(below(51, {50}), below(10, {}), ground));
 }
 
 TEST_CASE("run table: a writable entry joins all runs") {
-    CHECK(is_overlapping(below(10, {}), below(12, {}), {.readable = {}, .has_writable = true}));
+    SharedGround ground;
+    ground.has_writable = true;
+
+    CHECK(is_overlapping(below(10, {}), below(12, {}), ground));
+}
+
+TEST_CASE("run table: what is mounted below a workspace belongs to it") {
+    auto holder = below(10, {});
+    auto other = below(11, {});
+    holder.grounds = {at("/srv/w"), at("/home/u/proj", 7)};
+    other.grounds = {at("/home/u/proj/sub", 7)};
+    CHECK(is_overlapping(holder, other, {}));
+    CHECK(is_overlapping(other, holder, {}));
+
+    other.grounds = {at("/home/u/proj2", 7)};
+    CHECK_FALSE(is_overlapping(holder, other, {}));
+}
+
+TEST_CASE("run table: what cannot be told to lie anywhere overlaps with all") {
+    auto lost = below(10, {});
+    lost.is_lost = true;
+    SharedGround lost_ground;
+    lost_ground.is_lost = true;
+
+    CHECK(is_overlapping(lost, below(12, {}), {}));
+    CHECK(is_overlapping(below(12, {}), lost, {}));
+    CHECK(is_overlapping(below(10, {}), below(12, {}), lost_ground));
 }
 
 TEST_CASE("run table: a closed run beside an open one that overlaps is told chosen") {
@@ -98,6 +131,67 @@ TEST_CASE("run table: an open run lowers the closed ones it overlaps, by name, a
     CHECK(apart_lowered == 0);
 }
 
+TEST_CASE("run table: closed runs pass on what they read, whoever comes last") {
+    // The open run and the last one are two closed ones apart.
+    std::array places = {below(10, {}), below(11, {}), below(12, {}), below(13, {})};
+    places[0].grounds = {at("/a")};
+    places[1].grounds = {at("/b"), at("/a/in")};
+    places[2].grounds = {at("/c"), at("/b/in")};
+    places[3].grounds = {at("/c/in")};
+    std::array<std::size_t, 4> order = {0, 1, 2, 3};
+    do {
+        auto table = make_table();
+        std::array<std::optional<RunTable::Ticket>, 4> runs;
+        for (const std::size_t i : order) {
+            auto entered = table.enter("", "/w", places[i], i != 0);
+            REQUIRE(entered);
+            runs[i].emplace(*std::move(entered));
+        }
+        const auto apart = table.enter("", "/x", below(14, {}), true);
+        REQUIRE(apart);
+        for (const auto& run : runs) CHECK((*run)->egress == Egress::chosen);
+        CHECK((*runs[3])->lowered_because.find((*runs[0])->id) == std::string::npos);
+        CHECK((*runs[3])->lowered_because.find((*runs[2])->id) != std::string::npos);
+        CHECK((*apart)->egress == Egress::none);
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("run table: a run that was lowered by one that ended passes nothing on any more") {
+    auto table = make_table();
+    auto between = table.enter("", "/w", below(10, {}), true);
+    REQUIRE(between);
+    { const auto open = table.enter("", "/w/a", below(11, {10}), false); }
+    REQUIRE((*between)->egress == Egress::chosen);
+
+    const auto writer = table.enter("", "/w/b", below(12, {10}), true);
+
+    REQUIRE(writer);
+    CHECK((*writer)->egress == Egress::none);
+}
+
+TEST_CASE("run table: places are found again when somebody could read for somebody") {
+    auto table = make_table();
+    auto place = below(11, {10});
+    int looks = 0;
+    const auto locate = [&](Footprint& footprint) {
+        ++looks;
+        footprint = place;
+    };
+    const auto closed = table.enter("", "/w", place, true, locate);
+    const auto second = table.enter("", "/x", below(13, {}), true);
+    REQUIRE(closed);
+    REQUIRE(second);
+    CHECK(looks == 0);
+    place = below(11, {12});
+
+    const auto open = table.enter("", "/y", below(12, {}), false);
+
+    REQUIRE(open);
+    CHECK(looks == 1);
+    CHECK((*closed)->egress == Egress::chosen);
+    CHECK((*second)->egress == Egress::none);
+}
+
 TEST_CASE("run table: what a closed run would be told can be asked without a place for it") {
     auto table = make_table();
     const auto question = below(10, {});
@@ -130,10 +224,10 @@ TEST_CASE("run table: a closed run that something outside exposes is told so whe
 
 TEST_CASE("run table: a readable entry that shows a part of a workspace by an alias overlaps") {
     auto closed = below(10, {});
-    closed.inside = "/srv/w";
-    const SharedGround part{.readable = {{file(50), "/srv/w/sub"}}, .has_writable = false};
-    const SharedGround apart{.readable = {{file(50), "/srv/w2"}}, .has_writable = false};
-    const SharedGround elsewhere{.readable = {{{7, 50}, "/srv/w/sub"}}, .has_writable = false};
+    closed.grounds = {at("/srv/w")};
+    const SharedGround part{.roots = {file(50)}, .grounds = {at("/srv/w/sub")}};
+    const SharedGround apart{.roots = {file(50)}, .grounds = {at("/srv/w2")}};
+    const SharedGround elsewhere{.roots = {file(50)}, .grounds = {at("/srv/w/sub", 7)}};
 
     CHECK(is_overlapping(below(12, {}), closed, part));
     CHECK_FALSE(is_overlapping(below(12, {}), closed, apart));
@@ -152,7 +246,7 @@ TEST_CASE("run table: an open run that ended lowers nothing that comes after it"
 }
 
 TEST_CASE("run table: beyond its limit it refuses, retryably, and keeps the living") {
-    RunTable table(1, SharedGround{});
+    RunTable table(1, nothing_shared);
     auto first = table.enter("a", "/w", below(10, {}), true);
     REQUIRE(first);
 
