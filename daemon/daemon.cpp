@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/daemon.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -11,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
+#include "daemon/lock_file.hpp"
 #include "daemon/log.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/stream/rethrow.hpp"
@@ -33,13 +31,12 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
                                              os::UniqueFd listening) {
     // Two daemons would not know of each other's runs, and what one tells of a closed run may be
     // undone by an open run of the other.
-    auto lock = os::open_file(places.state + "/daemon.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    if (!lock) return lock.error();
-    if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-        return Error(ErrorKind::internal, "another mechad of this user is running", {},
+    const Error held(ErrorKind::internal, "another mechad of this user is running", {},
                      "stop it; or give this one an $XDG_CACHE_HOME of its own, and do not share "
                      "workspaces between the two");
-    }
+    auto lock =
+        take_lock(places.state + "/daemon.lock", held, "give mechad another $XDG_CACHE_HOME");
+    if (!lock) return lock.error();
 
     auto ground = GroundFinder::make(engine->host(), engine->policy());
     if (!ground) return ground.error();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "daemon/lock_file.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/trusted_path.hpp"
 #include "daemon/os/unix_socket.hpp"
@@ -55,27 +55,6 @@ Result<void> prepare_directory(const std::filesystem::path& directory) {
     }
     if (auto made = os::make_private_directory(directory); !made) return with_way_out(made.error());
     return {};
-}
-
-// One daemon per socket. Freed by the kernel when the daemon dies, however it dies.
-Result<os::UniqueFd> lock_beside(const std::string& path) {
-    const std::string name = path + ".lock";
-    const Error not_ours = socket_error(name + " is not a plain file of this user",
-                                        "remove it if nothing needs it, or name another socket");
-    auto lock = os::open_file(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (!lock) {
-        const int reason = lock.error().os_errno();
-        return reason == ELOOP || reason == EISDIR || reason == ENXIO ? not_ours
-                                                                      : with_way_out(lock.error());
-    }
-    struct stat found {};
-    if (::fstat(lock->get(), &found) != 0) return os::os_error("look at " + name, errno, "fstat");
-    if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) return not_ours;
-    if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-        return socket_error("another mechad serves " + path,
-                            "stop it, or name another socket with --socket");
-    }
-    return lock;
 }
 
 Result<os::UniqueFd> make_socket() {
@@ -148,7 +127,11 @@ Result<ServerSocket> ServerSocket::bind(const std::string& path) {
     if (auto checked = check_path(path); !checked) return checked.error();
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (auto prepared = prepare_directory(directory); !prepared) return prepared.error();
-    auto lock = lock_beside(path);
+    // One daemon per socket.
+    auto lock =
+        take_lock(path + ".lock",
+                  socket_error("another mechad serves " + path, "stop it, or name another socket"),
+                  elsewhere);
     if (!lock) return lock.error();
     auto fd = listen_at(path);
     if (!fd) return fd.error();

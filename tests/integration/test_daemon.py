@@ -68,6 +68,17 @@ class Start(MechadTestCase):
                 said = self.refuse_to_start(self.make_daemon([f'readable = ["{path}"]']), 78)
                 self.assertIn("sandbox.readable", said)
 
+    def test_a_lock_that_is_no_file_of_its_own_is_refused_by_path(self):
+        for make in (lambda path: path.symlink_to("elsewhere"), os.mkdir, os.mkfifo):
+            daemon = self.make_daemon()
+            lock = daemon.base.path / "cache" / "mechad" / "daemon.lock"
+            lock.parent.mkdir(mode=0o700)
+            make(lock)
+            said = self.refuse_to_start(daemon, 1)
+            self.assertIn(f"{lock} is not a plain file of this user (remove it", said)
+            self.assertTrue(os.path.lexists(lock))
+            self.assertFalse(os.path.exists(daemon.socket))
+
     def test_it_stops_cleanly_while_preflight_runs(self):
         before = planted_files()
         daemon = self.make_daemon(kind="bwrap").start()
