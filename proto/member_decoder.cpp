@@ -76,7 +76,8 @@ Result<int> decode_signal(const JsonValue& value, std::string_view path) {
 Error unknown_member(std::string_view path, std::string known_names) {
     return {ErrorKind::unknown_field,
             "unknown member " + (path.empty() ? R"("")" : std::string(path)), std::string(path),
-            "known here: " + std::move(known_names)};
+            known_names.empty() ? "there are no members here: leave it out"
+                                : "known here: " + std::move(known_names)};
 }
 
 }  // namespace mechad

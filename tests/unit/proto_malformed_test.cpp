@@ -291,6 +291,15 @@ TEST_CASE("malformed: an unknown member is answered with those that are known") 
           "timeout_ms, output_limit_bytes, on_output_limit, label");
 }
 
+TEST_CASE("malformed: a call that takes no members says so") {
+    for (const auto* method : {"recheck", "status", "list"}) {
+        const auto message = decode_client_message(call(method, R"({"x":1})"));
+        REQUIRE_FALSE(message.has_value());
+        CHECK(message.error().error().message() == "unknown member x");
+        CHECK(message.error().error().hint() == "there are no members here: leave it out");
+    }
+}
+
 TEST_CASE("malformed: a string id comes back as a string") {
     const auto message = decode_client_message(R"({"jsonrpc":"2.0","id":"é","method":"x"})");
     REQUIRE_FALSE(message.has_value());
