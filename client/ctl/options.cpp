@@ -112,6 +112,14 @@ Result<void> take_value(SpawnParams& spawn, const std::string& name, const std::
     return {};
 }
 
+Result<void> choose_network(SpawnParams& spawn, bool is_open) {
+    if (spawn.network && *spawn.network != is_open) {
+        return fault("--network and --no-network exclude each other");
+    }
+    spawn.network = is_open;
+    return {};
+}
+
 Result<void> choose_workspace(SpawnParams& spawn) {
     if (!spawn.workspace.empty()) return {};
     std::error_code error;
@@ -127,7 +135,7 @@ Result<void> parse_run(Words& words, SpawnParams& spawn) {
             spawn.argv = words.take_rest();
             if (word != "--") spawn.argv->insert(spawn.argv->begin(), word);
         } else if (word == "--network" || word == "--no-network") {
-            spawn.network = word == "--network";
+            if (auto chosen = choose_network(spawn, word == "--network"); !chosen) return chosen;
         } else {
             if (words.is_over()) return fault("run: " + word + " is unknown or lacks its value");
             if (auto taken = take_value(spawn, word, words.take()); !taken) return taken.error();
@@ -148,7 +156,9 @@ Result<void> parse_describe(Words& words, Options& options) {
         if (word == "--json") {
             options.json = true;
         } else if (word == "--network" || word == "--no-network") {
-            options.spawn.network = word == "--network";
+            if (auto chosen = choose_network(options.spawn, word == "--network"); !chosen) {
+                return chosen;
+            }
         } else if (word == "--workspace" && !words.is_over()) {
             if (auto taken = take_value(options.spawn, word, words.take()); !taken) return taken;
         } else {

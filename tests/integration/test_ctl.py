@@ -75,6 +75,14 @@ class CtlTests:
                 self.assertIn(b"Nothing was executed.", ended.stderr)
                 self.assertTrue(ended.stderr.startswith(b"mechad-ctl: "), ended.stderr)
 
+    def test_a_network_that_is_open_and_closed_is_refused(self):
+        for words in (["run", "--no-network", "--network", "--", "touch", "executed"],
+                      ["describe", "--network", "--no-network"]):
+            ended = self.ctl(*words)
+            self.assertEqual((ended.returncode, ended.stdout), (125, b""), ended.stderr)
+            self.assertIn(b"--network and --no-network exclude each other", ended.stderr)
+        self.assertEqual(os.listdir(self.workspace), [])
+
     def test_an_absent_daemon_is_125_and_executes_nothing(self):
         ended = subprocess.run([MECHAD_CTL, "--socket", "/nowhere/socket", "run", "--", "touch",
                                 f"{self.workspace}/executed"], capture_output=True, check=False,
