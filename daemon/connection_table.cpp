@@ -37,7 +37,7 @@ bool ConnectionTable::dismiss_oldest_idle() {
     seat.connection_.dismiss(encode_error(
         std::nullopt, Error(ErrorKind::overloaded,
                             "too many connections are open, and this one was idle for longest", {},
-                            "connect when there is a call to make")));
+                            "connect when there is a call to make, and read its answer")));
     return true;
 }
 

@@ -23,7 +23,7 @@ public:
         Seat(const Seat&) = delete;
         Seat& operator=(const Seat&) = delete;
 
-        // Nothing is under way: from here on the connection may be told to give way and closed.
+        // No run is under way: from here on the connection may be told to give way and closed.
         void set_idle();
         // False when that has happened; what the client sent is then not to be acted on.
         [[nodiscard]] bool set_busy();
@@ -40,7 +40,8 @@ public:
     // Dismisses the oldest idle connection when the table is full. False when none is idle.
     [[nodiscard]] bool make_room();
     // Tells the connection that has been idle for longest that it gives way, and closes it: its
-    // descriptor is free at once. False when none is idle.
+    // descriptor is free at once. One in the midst of an answer is only closed. False when none is
+    // idle.
     bool dismiss_oldest_idle();
 
     std::size_t count() const { return count_; }

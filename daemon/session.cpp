@@ -135,8 +135,10 @@ private:
         return footprint;
     }
 
-    // False when the client is gone.
+    // False when the client is gone or had to give way: one that waits for an answer, or does not
+    // take it, has no better right to its place than a silent one.
     asio::awaitable<bool> answer_control(const Call& call) {
+        seat_.set_idle();
         std::string line;
         if (const auto* describing = std::get_if<DescribeParams>(&call.params)) {
             co_await services_.preflight->wait_finished();
@@ -152,7 +154,8 @@ private:
         } else {
             line = kill(call.id, std::get<KillParams>(call.params));
         }
-        co_return co_await connection_.write(line);
+        const bool is_written = co_await connection_.write(line);
+        co_return seat_.set_busy() && is_written;
     }
 
     std::string describe(const RequestId& id, const DescribeParams& params) {
@@ -186,7 +189,9 @@ private:
         return encode_result(id, KillReport{params.run});
     }
 
+    // The last word: nothing runs here that would have to be spared.
     asio::awaitable<void> refuse(std::optional<RequestId> id, Error error) {
+        seat_.set_idle();
         const std::string line = encode_error(id, error);
         (void)co_await connection_.write(line);
     }

@@ -25,7 +25,8 @@ struct SessionServices {
     const StatusFacts* status_facts = nullptr;
 };
 
-// Of a peer that is welcome. The seat is idle while the client is waited for.
+// Of a peer that is welcome. The seat is busy from a spawn to the end of its run, and idle while
+// the client is waited for, to speak or to read.
 boost::asio::awaitable<void> serve(const SessionServices& services, Connection& connection,
                                    ConnectionTable::Seat& seat);
 

@@ -127,7 +127,9 @@ int Connection::descriptor() const { return const_cast<Socket&>(socket_).native_
 void Connection::dismiss(std::string_view last_line) {
     is_watching_ = false;
     is_broken_ = true;
-    (void)::send(descriptor(), last_line.data(), last_line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!is_writing_) {
+        (void)::send(descriptor(), last_line.data(), last_line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     close();
 }
 

@@ -46,7 +46,8 @@ public:
 
     bool is_hung_up() const;
     int descriptor() const;
-    // Writes what fits of `last_line` without waiting, and closes. What is pending ends.
+    // Writes what fits of `last_line` without waiting, unless another line is half written, and
+    // closes. What is pending ends.
     void dismiss(std::string_view last_line);
     void close();
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """More connections than there is room for, and clients that are slow, silent or gone."""
+import json
 import os
 import resource
 import subprocess
@@ -75,22 +76,42 @@ class FullTable(ConnectionTests, NoneTestCase):
             run.end_stdin()
             self.assertEqual(run.wait_end().stdout, b"still here")
 
-    def test_a_newcomer_is_refused_when_nobody_is_idle(self):
+    def test_connections_that_do_not_read_give_way_as_well(self):
+        run = self.spawn("cat", stdin="stream")
+        run.wait_started()
         # Each is in the midst of answers that it does not read, more than its socket holds.
         calls = 600
-        busy = [self.connect() for _ in range(CONNECTIONS_MAX)]
-        for connection in busy:
+        deaf = [self.connect() for _ in range(CONNECTIONS_MAX - 1)]
+        for connection in deaf:
             connection.send_bytes(STATUS * calls)
             connection.read_reply(1)
-        for _ in range(3):
-            self.assert_dismissed(self.connect())
-        for _ in range(calls - 1):
-            busy[0].read_reply(1)
-        self.assert_served(busy[0])
-        self.assert_served(self.connect())  # now one is idle
-        self.assert_dismissed(busy[0])
-        for connection in busy[1:]:
-            connection.read_reply(1)
+        self.assertEqual(self.run_to_end("echo served").stdout, b"served\n")
+        self.assert_cut_off(deaf[0])
+        for _ in range(calls - 1):  # one that reads late, but before it had to give way
+            deaf[-1].read_reply(1)
+        self.assert_served(deaf[-1])
+        for connection in [self.connect_idle() for _ in range(10)]:
+            self.assert_served(connection)
+        run.send_stdin("still here")
+        run.end_stdin()
+        self.assertEqual(run.wait_end().stdout, b"still here")
+
+    def assert_cut_off(self, connection):
+        """It got whole answers, and then perhaps the beginning of one."""
+        received = b""
+        while got := connection.socket.recv(1 << 18):
+            received += got
+        lines = (connection._inbox + received).split(b"\n")
+        self.assertGreater(len(lines), 2)
+        for line in lines[:-1]:
+            self.assertIn("result", json.loads(line))
+        self.assertNotIn(b"overloaded", lines[-1])
+
+    def test_connections_that_wait_for_a_recheck_give_way_as_well(self):
+        waiting = [self.connect() for _ in range(CONNECTIONS_MAX)]
+        for connection in waiting:
+            connection.send_bytes(STATUS.replace(b"status", b"recheck") * 20)
+        self.assertEqual(self.run_to_end("echo served").stdout, b"served\n")
 
 
 class DescriptorShortage(ConnectionTests, MechadTestCase):
@@ -104,24 +125,13 @@ class DescriptorShortage(ConnectionTests, MechadTestCase):
         self.assert_served(connections[-1])
         self.assert_served(connections[-2])
 
-    def test_a_newcomer_is_refused_when_nobody_is_idle(self):
-        calls = 600
-        busy, refused = [], []
-        for _ in range(80):
-            connection = self.connect()
+    def test_connections_that_do_not_read_give_way_as_well(self):
+        deaf = [self.connect() for _ in range(80)]
+        for connection in deaf:
             try:
-                connection.send_bytes(STATUS * calls)
+                connection.send_bytes(STATUS * 600)
             except OSError:
-                pass  # it was refused before it had said all
-            line = connection.read_line()
-            (busy if b'"result"' in line else refused).append((connection, line))
-        self.assertTrue(busy)
-        self.assertTrue(refused)
-        for connection, line in refused:
-            self.assertIn(b'"overloaded"', line)
-            self.assertIsNone(connection.read())
-        for _ in range(calls - 1):
-            busy[0][0].read_reply(1)
+                pass  # it had to give way before it had said all
         self.assert_served(self.connect())
 
     def test_a_daemon_that_can_open_nothing_waits_and_goes_on(self):

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -105,6 +107,26 @@ TEST_CASE("a connection that was told to give way is counted once and stays told
     }
     CHECK(table.count() == 1);
     CHECK_FALSE(table.dismiss_oldest_idle());
+}
+
+TEST_CASE("a connection in the midst of an answer is closed without another word") {
+    boost::asio::io_context loop;
+    ConnectionTable table(1);
+    Client client(loop, table);
+    const std::string answer(std::size_t{1} << 20, 'x');
+    bool is_written = true;
+    client.seat->set_idle();
+    boost::asio::co_spawn(loop, client.connection->write(answer),
+                          [&](const std::exception_ptr&, bool result) { is_written = result; });
+    loop.poll();
+    const std::string begun = client.read();
+    CHECK(table.make_room());
+    loop.restart();
+    loop.run();
+    CHECK_FALSE(is_written);
+    const std::string all = begun + client.read();
+    CHECK(all.size() < answer.size());
+    CHECK(all == std::string(all.size() - 5, 'x') + "<end>");
 }
 
 TEST_CASE("a client that reads nothing does not keep its place") {
