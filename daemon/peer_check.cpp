@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "daemon/os/peer.hpp"
 
@@ -33,6 +34,13 @@ Error as_refusal(const Error& cause) {
                      "the process that connected has ended, and may have run inside a box of "
                      "mechad",
                      {}, "let the process that connects live until it has its answer");
+    }
+    if (reason == ELOOP) {
+        return Error(ErrorKind::policy_denied,
+                     "the process that connected has more than " +
+                         std::to_string(os::lineage_max - 1) +
+                         " ancestors, too many to see whether it runs inside a box of mechad",
+                     {}, "connect from a process that is nested less deeply");
     }
     return Error(ErrorKind::policy_denied,
                  "it is not certain that the process that connected runs outside every box of "

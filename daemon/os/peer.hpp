@@ -33,7 +33,8 @@ struct Process {
     std::string name;  // as in /proc/PID/comm
 };
 
-// More generations than this are an error, not a way to hide an ancestor.
+// More generations than this are an error (ELOOP), not a way to hide an ancestor. Each costs two
+// reads in /proc while everybody else waits.
 inline constexpr std::size_t lineage_max = 128;
 
 // `pid` and its ancestors, all of one moment. Ends early at an ancestor whose status is hidden

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 
 #include "daemon/os/peer.hpp"
@@ -181,6 +182,23 @@ TEST_CASE("too many ancestors are an error, not a way out") {
         return lineage ? std::string("found") : std::to_string(lineage.error().os_errno());
     });
     CHECK(outcome == std::to_string(ELOOP));
+}
+
+TEST_CASE("a peer with too many ancestors is told how many there may be") {
+    const Meeting meeting;
+    // Each waits for the one it started to be there.
+    std::function<void(std::size_t)> nest = [&](std::size_t depth) {
+        if (depth == 0) return (void)meeting.connect().release();
+        (void)new Waiting([&] { nest(depth - 1); });  // until it is killed
+    };
+    const Waiting first([&] { nest(os::lineage_max); });
+    const auto refusal = refuse_peer(meeting.accept().get());
+    REQUIRE(refusal);
+    CHECK(to_string(refusal->kind()) == "policy_denied");
+    CHECK(refusal->message() ==
+          "the process that connected has more than 127 ancestors, too many to see whether it runs "
+          "inside a box of mechad");
+    CHECK(refusal->hint() == "connect from a process that is nested less deeply");
 }
 
 // This process plays the daemon: whatever it started is a box.
