@@ -21,19 +21,19 @@ constexpr std::chrono::seconds abandon_deadline{5};
 constexpr std::chrono::seconds sweep_deadline{5};
 
 // Direct children of this (single) thread. Needs CONFIG_PROC_CHILDREN (proc(5), Linux 3.5).
-Result<std::vector<pid_t>> direct_children() {
-    std::vector<pid_t> pids;
+Result<std::set<pid_t>> direct_children() {
+    std::set<pid_t> pids;
     const auto text = os::read_file("/proc/thread-self/children", std::size_t{1} << 20);
     if (!text) return text.error();
     std::istringstream words(*text);
-    for (pid_t pid = 0; words >> pid;) pids.push_back(pid);
+    for (pid_t pid = 0; words >> pid;) pids.insert(pid);
     return pids;
 }
 
 }  // namespace
 
 Reaper::Reaper(const boost::asio::any_io_executor& executor)
-    : executor_(executor), signals_(executor, SIGCHLD) {
+    : executor_(executor), signals_(executor, SIGCHLD), inherited_(direct_children()) {
     (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // cannot fail since Linux 3.4
     wait_for_signal();
 }
@@ -76,7 +76,10 @@ void Reaper::reap_ended() {
         const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid <= 0) return;
         const auto found = children_.find(pid);
-        if (found == children_.end()) continue;  // an orphan
+        if (found == children_.end()) {  // inherited, or an orphan
+            if (inherited_ && !WIFSTOPPED(status)) inherited_->erase(pid);
+            continue;
+        }
         if (WIFSTOPPED(status)) {
             // A command under none can stop its init, which then never tells how the run ended.
             (void)os::signal_pidfd(found->second->pidfd, SIGKILL);
@@ -100,10 +103,11 @@ boost::asio::awaitable<bool> Reaper::sweep_orphans() {
     bool was_clear = false;
     for (;;) {
         const auto found = direct_children();
-        bool is_any_left = !found;  // what cannot be looked at is not empty
-        const std::vector<pid_t> pids = found ? *found : std::vector<pid_t>{};
+        // What cannot be looked at is not empty, and without knowing whose they are none is killed.
+        bool is_any_left = !found || !inherited_;
+        const std::set<pid_t> pids = is_any_left ? std::set<pid_t>{} : *found;
         for (const pid_t pid : pids) {
-            if (children_.contains(pid)) continue;
+            if (children_.contains(pid) || inherited_->contains(pid)) continue;
             // A direct child that nobody reaped: its number is still its own.
             (void)::kill(pid, SIGKILL);
             is_any_left = ::waitpid(pid, nullptr, WNOHANG) != pid || is_any_left;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Owns the daemon's children: every launcher is adopted here, watched by SIGCHLD and reaped once.
-// As the daemon is a subreaper, orphans of a box whose init was killed arrive here too.
+// As the daemon is a subreaper, orphans of a box whose init was killed arrive here too. Children
+// that are older than the Reaper are not the daemon's: it reaps them and lets them be. What they
+// orphan later cannot be told from what a box does.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "daemon/os/unique_fd.hpp"
 #include "proto/result.hpp"
@@ -41,8 +44,8 @@ public:
     // For the end of the daemon: KILL to every child that is still there.
     void kill_all();
 
-    // Kills and reaps children that nobody adopted: what a killed init left behind. True when
-    // none is left; false when some outlived the deadline (they stay for the next call).
+    // Kills and reaps children that nobody adopted: what a killed init or a launcher left behind.
+    // True when none is left; false when some outlived the deadline (they stay for the next call).
     boost::asio::awaitable<bool> sweep_orphans();
 
     std::size_t child_count() const { return children_.size(); }
@@ -54,6 +57,8 @@ private:
     boost::asio::any_io_executor executor_;
     boost::asio::signal_set signals_;
     std::map<pid_t, std::shared_ptr<Child>> children_;
+    // Not reaped yet, so that their numbers are still their own.
+    Result<std::set<pid_t>> inherited_;
 };
 
 }  // namespace mechad

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from processes import wait_until
+from processes import pids_with, unique_seconds, wait_until
 from support import DEADLINE_S, HOME, MECHAD, MechadTestCase, assert_nothing_planted, planted_files
 
 
@@ -78,6 +78,37 @@ class Start(MechadTestCase):
             self.assertIn(f"{lock} is not a plain file of this user (remove it", said)
             self.assertTrue(os.path.lexists(lock))
             self.assertFalse(os.path.exists(daemon.socket))
+
+    def test_a_child_that_it_was_born_with_is_left_alone(self):
+        marker = unique_seconds()
+        daemon = self.make_daemon()
+        daemon.launch_under(["/bin/sh", "-c", f'sleep {marker} & exec "$@"', "sh"])
+        wait_until(daemon.is_answering, "the daemon takes connections")
+        child, = wait_until(lambda: pids_with(f"sleep\0{marker}"), "its child is there")
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in pids_with(marker)])
+        workspace = daemon.base.make_workspace()
+        orphan = unique_seconds()
+        with daemon.spawn(f"sleep {orphan} & kill -KILL $PPID; wait", workspace=workspace) as run:
+            self.assertEqual(run.wait_end().result["tree"], "empty", run.describe())
+        self.assertEqual(pids_with(orphan), [])
+        self.assertEqual(daemon.children(), [child])
+        self.assertEqual(daemon.terminate(), 0)
+        self.assertEqual(pids_with(f"sleep\0{marker}"), [child])
+
+    def test_a_child_that_it_was_born_with_is_reaped(self):
+        daemon = self.make_daemon()
+        daemon.launch_under(["/bin/sh", "-c", 'read line < "$0" & exec "$@"',
+                             self.make_fifo(daemon)])
+        wait_until(daemon.is_answering, "the daemon takes connections")
+        self.assertEqual(len(daemon.children()), 1)
+        open(daemon.base.path / "tmp" / "fifo", "wb").close()  # which ends the child
+        wait_until(lambda: not daemon.children(), "it is reaped")
+
+    @staticmethod
+    def make_fifo(daemon):
+        path = str(daemon.base.path / "tmp" / "fifo")
+        os.mkfifo(path)
+        return path
 
     def test_it_stops_cleanly_while_preflight_runs(self):
         before = planted_files()
