@@ -18,7 +18,8 @@ const char* const usage_text =
     "  --help          print this text\n"
     "\n"
     "Exit codes: 0 stopped, or with --check all is proved; 1 failed to start, or with\n"
-    "--check not proved; 78 the configuration is wrong.\n";
+    "--check not proved; 78 the configuration is wrong; 130 and 143 a check that\n"
+    "SIGINT or SIGTERM broke off.\n";
 
 Result<Options> parse_options(const std::vector<std::string>& words) {
     const auto fault = [](const std::string& message) {

@@ -3,10 +3,12 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import unittest
 
 from launchers import BWRAP, as_user, mounted_over_bwrap
+from processes import wait_until
 from protocol import DEADLINE_S, Connection
 from support import IS_ROOT, MECHAD, MechadTestCase, assert_nothing_planted, planted_files
 
@@ -55,6 +57,31 @@ class Check(CheckTestCase):
                      "abstract_listener", "own_socket", "environment_canary", "process_canary",
                      "signal_witness", "shared_memory", "message_queue", "orphan"):
             self.assertLessEqual({f"{name}_closed", f"{name}_open"}, names)
+
+    def test_a_signal_ends_it_and_it_leaves_nothing(self):
+        before = planted_files()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number.name):
+                self.assertEqual(self.break_off(number), (128 + number, ""))
+                assert_nothing_planted(before=before)
+
+    def break_off(self, number):
+        """What becomes of a check that is signalled after it has planted its files."""
+        daemon = self.make_daemon()
+        while True:
+            with subprocess.Popen([MECHAD, "--check", "--config", str(daemon.config)],
+                                  env=daemon.env, stdin=subprocess.DEVNULL, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as check:
+                wait_until(lambda: self.planted_by(daemon) or check.poll() is not None, "files")
+                check.send_signal(number)
+                output = check.communicate(timeout=DEADLINE_S)[0]
+            self.assertEqual(self.planted_by(daemon), [])
+            if not output.endswith("passed\n"):  # else it was over before the signal came
+                return check.returncode, output
+
+    @staticmethod
+    def planted_by(daemon):
+        return list(daemon.base.path.glob("cache/mechad/preflight-*"))
 
     def test_under_none_it_says_that_nothing_is_confined(self):
         daemon = self.make_daemon(kind="none")
