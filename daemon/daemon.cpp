@@ -23,6 +23,8 @@ namespace {
 // Beyond the grace: for trees to die, results to be read, launchers to be reaped.
 constexpr std::chrono::seconds stop_slack{3};
 constexpr std::chrono::milliseconds stop_poll{5};
+// For what was killed at last to be reaped.
+constexpr std::chrono::seconds reap_slack{1};
 
 }  // namespace
 
@@ -83,24 +85,29 @@ asio::awaitable<void> Daemon::serve_until_stopped(asio::signal_set& signals) {
     log_info("stopped");
 }
 
+asio::awaitable<void> Daemon::wait_while(std::function<bool()> condition,
+                                         std::chrono::milliseconds longest) {
+    const auto deadline = std::chrono::steady_clock::now() + longest;
+    asio::steady_timer pause(executor_);
+    while (condition() && std::chrono::steady_clock::now() < deadline) {
+        pause.expires_after(stop_poll);
+        co_await pause.async_wait(as_values);
+    }
+}
+
 asio::awaitable<void> Daemon::end_runs() {
     server_->close();
     runs_.shut_down();
     engine_->preflight().abort();  // it removes its files
-    const auto deadline = std::chrono::steady_clock::now() +
-                          engine_->policy().config().daemon.kill_grace + stop_slack;
-    asio::steady_timer pause(executor_);
-    const auto is_busy = [this] {
-        return runs_.active_count() > 0 || engine_->reaper().child_count() > 0 ||
-               engine_->preflight().is_probing();
+    const auto has_children = [this] { return engine_->reaper().child_count() > 0; };
+    const auto is_busy = [&] {
+        return runs_.active_count() > 0 || has_children() || engine_->preflight().is_probing();
     };
-    while (is_busy() && std::chrono::steady_clock::now() < deadline) {
-        pause.expires_after(stop_poll);
-        co_await pause.async_wait(as_values);
-    }
-    // Nothing may be left of a run. Under none this frees what init has not killed yet; there is
-    // no time to wait for it any more.
+    co_await wait_while(is_busy, engine_->policy().config().daemon.kill_grace + stop_slack);
+    // Nothing may be left of a run, nor of a launcher that started more than its box.
     engine_->reaper().kill_all();
+    co_await wait_while(has_children, reap_slack);
+    (void)co_await engine_->reaper().sweep_orphans();
 }
 
 }  // namespace mechad

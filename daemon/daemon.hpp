@@ -5,6 +5,8 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,7 +25,7 @@ public:
                                                 const Places& places, os::UniqueFd listening);
 
     // Preflight and sessions until one of `signals` comes; then every run is ended and told so. A
-    // second signal leaves out the grace. Bounded by the grace plus a few seconds.
+    // second signal leaves out the grace. Bounded by the grace plus about ten seconds.
     boost::asio::awaitable<void> serve_until_stopped(boost::asio::signal_set& signals);
 
 private:
@@ -31,6 +33,8 @@ private:
            const Places& places, GroundFinder ground);
 
     boost::asio::awaitable<void> end_runs();
+    boost::asio::awaitable<void> wait_while(std::function<bool()> condition,
+                                            std::chrono::milliseconds longest);
 
     boost::asio::any_io_executor executor_;
     os::UniqueFd user_lock_;  // one daemon for each state directory

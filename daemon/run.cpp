@@ -40,7 +40,10 @@ asio::awaitable<Result<ExitReport>> Run::execute(const Proofs& proofs) {
     plan_ = services_.backend->plan(admission_.box, *services_.host);
     if (auto launched = launch(); !launched) co_return launched.error();
     const auto proved = co_await prove_box();
-    if (!proved) co_return proved.error();
+    if (!proved) {
+        co_await clear_after_launcher();
+        co_return proved.error();
+    }
     const auto started = co_await start_command();
     if (!started) co_return started.error();
 
@@ -117,6 +120,13 @@ asio::awaitable<Result<void>> Run::prove_box() {
             .with_step(proof_step, 0);
     }
     co_return Result<void>();
+}
+
+// It made no box, or not the one it should have. What it started becomes a child of ours.
+asio::awaitable<void> Run::clear_after_launcher() {
+    box_->kill_launcher();
+    while (!box_->news().is_ended) co_await wakeup_.wait();
+    (void)co_await services_.reaper->sweep_orphans();
 }
 
 Result<CommandStdio> Run::open_stdio() {

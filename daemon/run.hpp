@@ -58,6 +58,7 @@ private:
     // The steps, in order.
     Result<void> launch();
     boost::asio::awaitable<Result<void>> prove_box();
+    boost::asio::awaitable<void> clear_after_launcher();
     Result<CommandStdio> open_stdio();
     boost::asio::awaitable<Result<void>> start_command();
     boost::asio::awaitable<void> tell_started(const Proofs& proofs);

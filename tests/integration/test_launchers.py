@@ -148,6 +148,14 @@ class LauncherTests:
         self.assert_refused(self.judge("says", "bwrap: Unknown option --bind-fd\n"), "too old",
                             "Unknown option --bind-fd")
 
+    def test_what_it_leaves_behind_is_killed(self):
+        for mode, code in (("honest", 0), ("nothing", 1)):
+            with self.subTest(mode):
+                marker = unique_seconds()
+                judged = self.judge(f"leave-and-{mode}", marker)
+                self.assertEqual(judged[0], code, judged[1])
+                self.assertEqual(pids_with(marker), [])
+
     def test_each_known_failure_gets_its_remedy(self):
         table = {
             "bwrap: setting up uid map: Permission denied": "/etc/apparmor.d/mechad-bwrap",
@@ -293,6 +301,30 @@ class LaterTests:
             self.assertIn("No space left on device", error["message"])
         self.change(launcher, "honest")
         self.assert_serving(daemon, workspace)
+
+    def test_what_a_failing_launcher_leaves_behind_is_killed(self):
+        daemon, launcher = self.start_with()
+        workspace = daemon.base.make_workspace()
+        with daemon.spawn("read line; echo $line", stdin="stream", workspace=workspace) as run:
+            run.wait_started()
+            for mode in ("nothing", "unconfined"):
+                with self.subTest(mode):
+                    marker = unique_seconds()
+                    self.change(launcher, f"leave-and-{mode}", marker)
+                    error = self.spawn_error(daemon, workspace)
+                    self.assertEqual(error["data"]["kind"], "sandbox_setup_failed", error)
+                    self.assertEqual(pids_with(marker), [])
+            run.send_stdin("undisturbed\n")
+            self.assertEqual(run.wait_end().stdout, b"undisturbed\n")
+
+    def test_what_a_launcher_leaves_behind_goes_with_the_daemon(self):
+        daemon, launcher = self.start_with()
+        marker = unique_seconds()
+        self.change(launcher, "leave-and-honest", marker)
+        self.assert_serving(daemon, daemon.base.make_workspace())
+        self.assertEqual(len(pids_with(marker)), 1)
+        self.assertEqual(daemon.terminate(), 0)
+        self.assertEqual(pids_with(marker), [])
 
     def test_a_lie_now_and_then_is_refused_each_time(self):
         daemon, launcher = self.start_with()
