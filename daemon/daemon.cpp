@@ -46,6 +46,8 @@ Result<std::unique_ptr<Daemon>> Daemon::make(const asio::any_io_executor& execut
     std::unique_ptr<Daemon> daemon(
         new Daemon(executor, std::move(engine), places, std::move(*ground)));
     daemon->user_lock_ = std::move(*lock);
+    daemon->engine_->preflight().set_on_leak(
+        [runs = &daemon->runs_](const std::string& because) { runs->lower_all(because); });
     daemon->server_ =
         std::make_unique<Server>(executor, std::move(listening), daemon->session_services_);
     return daemon;

@@ -109,6 +109,12 @@ std::vector<Leak> RunTable::find_leaks(ActiveRun& newcomer) const {
     return find_readable(std::move(open), std::move(closed), *ground_);
 }
 
+void RunTable::lower_all(const std::string& because) {
+    for (const auto& [id, run] : runs_) {
+        if (!run->network) lower(*run, because);
+    }
+}
+
 ActiveRun* RunTable::find(const std::string& id) const {
     const auto found = runs_.find(id);
     return found == runs_.end() ? nullptr : found->second;

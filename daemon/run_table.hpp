@@ -81,6 +81,9 @@ public:
     Result<Ticket> enter(std::string label, std::string workspace, Footprint footprint,
                          bool is_closed, std::function<void(Footprint&)> locate = {});
 
+    // What was told of closed runs is in doubt: their egress is chosen from now on.
+    void lower_all(const std::string& because);
+
     ActiveRun* find(const std::string& id) const;
     std::size_t active_count() const { return runs_.size(); }
     std::size_t runs_max() const { return runs_max_; }

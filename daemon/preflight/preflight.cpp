@@ -241,6 +241,10 @@ void Preflight::adopt(Verdict verdict) {
         const bool is_leak = worst->verdict == ProbeVerdict::leak;
         const std::string what = is_leak ? "leak" : "broken";
         const std::string known_remedy = is_leak ? leak_remedy : broken_remedy;
+        if (is_leak && on_leak_) {
+            on_leak_("the sandbox turned out to leak when it was proved again, by the probe " +
+                     worst->name);
+        }
         return fail(worst->name + " (" + what + "): " + worst->detail,
                     verdict.remedy.empty() ? known_remedy : verdict.remedy);
     }

@@ -6,6 +6,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,11 @@ public:
     // What came to mechad's own socket, from whomever: the probe must not get there.
     void note_received(std::string_view bytes);
 
+    // Called with the reason when a verdict is a leak: what runs already may leak as well.
+    void set_on_leak(std::function<void(const std::string&)> on_leak) {
+        on_leak_ = std::move(on_leak);
+    }
+
     bool is_probing() const { return is_probing_; }
     // Makes a recheck end soon, whatever it finds.
     void abort();
@@ -89,6 +95,7 @@ private:
     boost::asio::steady_timer finished_;  // for any number of waiters
     PreflightReport report_;
     Proofs proofs_;
+    std::function<void(const std::string&)> on_leak_;
     ActiveRun* probe_run_ = nullptr;  // the probe's run that is under way
     const Surroundings* surroundings_ = nullptr;
     bool is_probing_ = false;

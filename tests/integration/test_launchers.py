@@ -255,6 +255,23 @@ class LaterTests:
         self.assertIn("leak", verdict["reason"])
         self.assertEqual(self.spawn_error(daemon, workspace)["data"]["kind"], "preflight_failed")
 
+    def test_a_leak_that_a_recheck_finds_lowers_what_runs(self):
+        daemon, launcher = self.start_with()
+        with daemon.spawn("echo on; read line", workspace=daemon.base.make_workspace(),
+                          stdin="stream") as run:
+            run.wait_output(b"on\n")
+            self.assertEqual(run.started["capabilities"]["egress"], "none")
+            self.change(launcher, "says", "bwrap: something broke\n")
+            self.assertIn("broken", self.recheck(daemon)["reason"])
+            self.assertEqual(run.changes, [])
+            self.change(launcher, "see-all")
+            self.recheck(daemon)
+            change = run.wait_changed()
+            self.assertEqual(change["capabilities"]["egress"], "chosen")
+            self.assertIn("leak", change["because"])
+            run.end_stdin()
+            self.assertEqual(run.wait_end().result["capabilities"]["egress"], "chosen")
+
     def test_the_old_verdict_stands_while_a_recheck_is_under_way(self):
         marker = unique_seconds()
         daemon, launcher = self.start_with()
