@@ -364,7 +364,7 @@ Error Run::ended_before_start() const {
 }
 
 // Of the launcher, in words that diagnosis.cpp knows.
-Error Run::setup_failure(std::string what) const {
+Error Run::setup_failure(const std::string& what) const {
     const BoxNews& news = box_->news();
     std::string text(services_.backend->name);
     text += news.is_late ? " did not make the box within " +

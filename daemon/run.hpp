@@ -77,7 +77,7 @@ private:
     void act(Lifecycle::Action action);
     void reach_from_table();
     Error ended_before_start() const;
-    Error setup_failure(std::string what) const;
+    Error setup_failure(const std::string& what) const;
 
     const RunServices& services_;
     const Admission& admission_;

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <sstream>
 
 #include "daemon/os/syscalls.hpp"
 
@@ -26,7 +28,31 @@ void put_first(Names& names, const fs::path& path) {
     names.insert(names.begin(), first.begin(), first.end());
 }
 
-bool is_trusted(uid_t uid) { return uid == 0 || uid == ::geteuid(); }
+// In a user namespace without root, what is root's outside seems to belong to the overflow uid, as
+// do the files of every user that is not mapped either (user_namespaces(7)).
+bool is_root_unmapped() {
+    const auto map = read_file("/proc/self/uid_map", std::size_t{1} << 16);
+    if (!map) return false;
+    std::istringstream lines(*map);
+    for (std::uint64_t inside = 0, outside = 0, count = 0; lines >> inside >> outside >> count;) {
+        if (inside == 0) return false;
+    }
+    return true;
+}
+
+uid_t root_uid() {
+    constexpr uid_t default_overflow_uid = 65534;
+    if (!is_root_unmapped()) return 0;
+    const auto text = read_file("/proc/sys/kernel/overflowuid", 32);
+    uid_t uid = default_overflow_uid;
+    if (text) std::istringstream(*text) >> uid;
+    return uid;
+}
+
+bool is_trusted(uid_t uid) {
+    static const uid_t root = root_uid();
+    return uid == root || uid == ::geteuid();
+}
 
 Error owned_by_other(const fs::path& path, uid_t uid) {
     return Error(ErrorKind::internal,

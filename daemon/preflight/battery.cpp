@@ -53,6 +53,7 @@ bool shows_home(std::string_view detail, const ProbeTargets& targets) {
 std::vector<std::string> checks_of(std::string_view check,
                                    const std::vector<std::string>& subjects) {
     std::vector<std::string> checks;
+    checks.reserve(subjects.size());
     for (const auto& subject : subjects) checks.push_back(std::string(check) + subject);
     return checks;
 }
@@ -273,6 +274,7 @@ std::vector<Probe> make_battery(const ProbeTargets& targets, NetworkProbe networ
 std::vector<ProbeReport> judge(const std::vector<Probe>& battery, const ProbeAnswers& answers,
                                const Sightings& seen) {
     std::vector<ProbeReport> reports;
+    reports.reserve(battery.size());
     for (const auto& probe : battery) reports.push_back(judge_probe(probe, answers, seen));
     return reports;
 }

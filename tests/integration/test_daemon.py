@@ -100,7 +100,7 @@ class Start(MechadTestCase):
         daemon.launch_under(["/bin/sh", "-c", 'read line < "$0" & exec "$@"',
                              self.make_fifo(daemon)])
         wait_until(daemon.is_answering, "the daemon takes connections")
-        self.assertEqual(len(daemon.children()), 1)
+        wait_until(lambda: len(daemon.children()) == 1, "preflight's children have ended")
         open(daemon.base.path / "tmp" / "fifo", "wb").close()  # which ends the child
         wait_until(lambda: not daemon.children(), "it is reaped")
 
