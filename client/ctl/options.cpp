@@ -168,6 +168,36 @@ Result<void> parse_describe(Words& words, Options& options) {
     return choose_workspace(options.spawn);
 }
 
+Result<void> parse_status(Words& words, Options& options) {
+    for (const auto& rest : words.take_rest()) {
+        if (rest != "--json") return fault("status: unknown option " + rest);
+        options.json = true;
+    }
+    return {};
+}
+
+// What follows the verb, which is the last word before its own.
+Result<void> parse_verb(const std::string& verb, Words& words, Options& options) {
+    if (verb == "run") {
+        options.verb = Verb::run;
+        return parse_run(words, options.spawn);
+    }
+    if (verb == "describe") {
+        options.verb = Verb::describe;
+        return parse_describe(words, options);
+    }
+    if (verb == "status") {
+        options.verb = Verb::status;
+        return parse_status(words, options);
+    }
+    if (verb == "recheck") {
+        options.verb = Verb::recheck;
+        if (!words.is_over()) return fault("recheck: unknown option " + words.take());
+        return {};
+    }
+    return fault("unknown word " + verb);
+}
+
 }  // namespace
 
 Result<Options> parse_options(const std::vector<std::string>& all) {
@@ -178,33 +208,12 @@ Result<Options> parse_options(const std::vector<std::string>& all) {
         if (word == "--socket") {
             if (words.is_over()) return fault("--socket needs a path");
             options.socket = words.take();
-        } else if (word == "--help") {
-            options.verb = Verb::help;
-            return options;
-        } else if (word == "--version") {
-            options.verb = Verb::version;
-            return options;
-        } else if (word == "run") {
-            options.verb = Verb::run;
-            if (auto parsed = parse_run(words, options.spawn); !parsed) return parsed.error();
-            return options;
-        } else if (word == "describe") {
-            options.verb = Verb::describe;
-            if (auto parsed = parse_describe(words, options); !parsed) return parsed.error();
-            return options;
-        } else if (word == "recheck") {
-            options.verb = Verb::recheck;
-            if (!words.is_over()) return fault("recheck: unknown option " + words.take());
-            return options;
-        } else if (word == "status") {
-            options.verb = Verb::status;
-            for (const auto& rest : words.take_rest()) {
-                if (rest != "--json") return fault("status: unknown option " + rest);
-                options.json = true;
-            }
+        } else if (word == "--help" || word == "--version") {
+            options.verb = word == "--help" ? Verb::help : Verb::version;
             return options;
         } else {
-            return fault("unknown word " + word);
+            if (auto parsed = parse_verb(word, words, options); !parsed) return parsed.error();
+            return options;
         }
     }
     return fault("say what to do");

@@ -105,7 +105,9 @@ TEST_CASE("battery: without a box every denial leaks, and every control holds") 
 
     const auto answers = parse_answers(text);
     CHECK(answers.size() >= 20);
-    for (const auto& [name, verdict] : answers) {
+    for (const auto& answer : answers) {
+        const std::string& name = answer.first;
+        const std::string& verdict = answer.second;
         const bool is_control = name.starts_with("workspace_") || name.starts_with("all_");
         // Which families there are, and who may use them, is this kernel's matter.
         if (name == "other_families_closed") {
