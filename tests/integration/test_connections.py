@@ -117,6 +117,9 @@ class FullTable(ConnectionTests, NoneTestCase):
 class DescriptorShortage(ConnectionTests, MechadTestCase):
     def setUp(self):
         self.daemon = self.start_daemon(rlimits=["--nofile=64"])
+        # Preflight needs descriptors as well, for a moment.
+        wait_until(lambda: self.daemon.status()["preflight"]["state"] != "running", "a verdict")
+        wait_until(lambda: not self.daemon.children(), "preflight has ended")
 
     def test_the_oldest_idle_connection_gives_way(self):
         connections = [self.connect_idle() for _ in range(200)]
