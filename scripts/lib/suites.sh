@@ -109,7 +109,7 @@ tests_as() {
             "UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/tmp-$name/sanitizer")
     fi
     suite "unit, $preset, $name" doctest 300 "${runner[@]}" "$work/$preset/bin/unit_tests" || true
-    suite "integration, $preset, $name" unittest 600 "${runner[@]}" \
+    suite "integration, $preset, $name" unittest 1200 "${runner[@]}" \
         /usr/bin/python3 "$work/integration.py" "$work/src/tests/integration" 3 || true
     if [[ $preset == asan ]]; then
         suite "sanitizer reports, $name" step 10 \
