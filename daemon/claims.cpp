@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "daemon/preflight/battery.hpp"
+
 namespace mechad {
 
 namespace {
@@ -44,7 +46,8 @@ bool is_proved(const std::vector<ProbeReport>& probes, std::string_view name) {
 }
 
 Claims claims_from(const std::vector<ProbeReport>& probes, Setting network) {
-    const std::string_view suffix = network == Setting::closed ? "_closed" : "_open";
+    const auto suffix =
+        suffix_of(network == Setting::closed ? NetworkProbe::closed : NetworkProbe::open);
     Claims claims;
     for (const auto& rule : claim_rules) {
         if (rule.network != Setting::any && rule.network != network) continue;

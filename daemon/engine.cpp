@@ -26,12 +26,11 @@ init_wire::Ready find_namespaces() {
 }
 
 PreflightPlaces preflight_places(const Places& places) {
-    PreflightPlaces found{.probe_binary = places.probe_binary,
-                          .ground = {.state = places.state,
-                                     .homes = places.homes.paths,
-                                     .has_unproved_home = places.homes.has_unusable},
-                          .own_socket = places.socket};
-    return found;
+    return {.probe_binary = places.probe_binary,
+            .ground = {.state = places.state,
+                       .homes = places.homes.paths,
+                       .has_unproved_home = places.homes.has_unusable},
+            .own_socket = places.socket};
 }
 
 }  // namespace
