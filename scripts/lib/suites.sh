@@ -70,18 +70,20 @@ remove_test_user() {
 # as_user NAME: sets `runner`, the start of a command line that runs as NAME with a clean
 # environment and a TMPDIR of its own.
 as_user() {
-    local name=$1 home tmp=$work/tmp-$1
+    local name=$1 home tmp=$work/tmp-$1 mode=0700
+    # Tests as root start daemons of an ordinary user in theirs.
+    [[ $name != root ]] || mode=0711
     home=$(getent passwd "$name" | cut -d: -f6)
     runner=(env -i "HOME=$home" "USER=$name" "LOGNAME=$name" "TMPDIR=$tmp" LC_ALL=C.UTF-8
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
         PYTHONDONTWRITEBYTECODE=1 "CI=${CI:-}" "MECHAD_SOURCE_DIR=$work/src")
     if [[ $name == "$(id -un)" ]]; then
-        install -d -m 0700 "$tmp"
+        install -d -m "$mode" "$tmp"
     elif ((EUID == 0)); then
-        install -d -m 0700 -o "$name" -g "$(id -g "$name")" "$tmp"
+        install -d -m "$mode" -o "$name" -g "$(id -g "$name")" "$tmp"
         runner=(setpriv "--reuid=$name" "--regid=$(id -g "$name")" --init-groups "${runner[@]}")
     else
-        sudo install -d -m 0700 "$tmp"
+        sudo install -d -m "$mode" "$tmp"
         runner=(sudo "${runner[@]}")
     fi
 }
