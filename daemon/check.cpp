@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/check.hpp"
 
+#include <signal.h>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include "daemon/log.hpp"
+#include "daemon/run_table.hpp"
+#include "daemon/status.hpp"
+#include "proto/codec.hpp"
+
 namespace mechad {
 
 namespace {
@@ -14,7 +29,8 @@ std::string_view word_for(ProbeVerdict verdict) {
     return "unknown ";
 }
 
-}  // namespace
+constexpr int exit_failed = 1;
+constexpr int exit_signalled = 128;  // plus the signal's number, as a shell says it
 
 std::string describe_verdict(Engine& engine) {
     const auto& report = engine.preflight().report();
@@ -37,6 +53,55 @@ std::string describe_verdict(Engine& engine) {
         text += "claim " + claim.key + ": " + claim.value + "\n";
     }
     return text + "passed\n";
+}
+
+std::string encode_verdict(Engine& engine, const std::string& socket_path) {
+    const SharedGround no_ground;
+    const RunTable no_runs(engine.policy().config().daemon.runs_max, no_ground);
+    const StatusFacts facts{.backend = engine.run_services().backend,
+                            .host = &engine.host(),
+                            .socket_path = socket_path};
+    const auto status = make_status(facts, engine.policy(), engine.preflight(), no_runs);
+    const auto reply = parse_json(encode_result(std::int64_t{1}, status));
+    return to_json(*reply->find("result")) + "\n";
+}
+
+boost::asio::awaitable<void> probe_once(Engine& engine) {
+    co_await engine.preflight().recheck();
+    (void)co_await engine.reaper().sweep_orphans();
+}
+
+}  // namespace
+
+int run_check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places places,
+              CheckOutput output) {
+    const std::string socket_path = std::exchange(places.socket, {});  // it is not ours
+    boost::asio::io_context loop(1);
+    auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
+    if (!engine) {
+        const std::string& hint = engine.error().hint();
+        log_error(engine.error().message() + (hint.empty() ? "" : " (" + hint + ")"));
+        return exit_failed;
+    }
+    int stop_signal = 0;
+    boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
+    stop_signals.async_wait([&](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        stop_signal = signal;
+        stop_signals.clear();
+        (*engine)->preflight().abort();
+    });
+    boost::asio::co_spawn(loop, probe_once(**engine), [&loop](const std::exception_ptr& failure) {
+        if (failure) std::rethrow_exception(failure);
+        loop.stop();
+    });
+    loop.run();
+    if (stop_signal != 0) std::_Exit(exit_signalled + stop_signal);
+    std::cout << (output == CheckOutput::json ? encode_verdict(**engine, socket_path)
+                                              : describe_verdict(**engine))
+              << std::flush;
+    // Listeners are still waiting inside the loop: they go with the process.
+    std::_Exit((*engine)->preflight().refusal() ? exit_failed : 0);
 }
 
 }  // namespace mechad

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
-// What `mechad --check` prints.
+// `mechad --check`: preflight without a daemon.
 #pragma once
 
-#include <string>
+#include <memory>
 
 #include "daemon/engine.hpp"
 
 namespace mechad {
 
-// The verdict of preflight for people: each probe, then in one sentence what it comes to; the same
-// reason and remedy as in every refusal.
-std::string describe_verdict(Engine& engine);
+enum class CheckOutput {
+    text,  // for people: each probe, then what it comes to, as every refusal would say it
+    json   // one line: what `status` would answer (PROTOCOL.md)
+};
+
+// Probes, prints, and ends the process: exit code 0 when all is proved, 1 when not, 128 + N when
+// signal N broke it off, as soon as its files are removed (a second one at once). Runs beside a
+// daemon: nothing is locked and nothing is listened to.
+int run_check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places places,
+              CheckOutput output);
 
 }  // namespace mechad

@@ -76,11 +76,11 @@ std::vector<EnvEntry> read_env(ConfigTable& table) {
 
 BackendKind read_kind(ConfigTable& table) {
     const auto word = table.word("kind", {"none", "bwrap", "docker", "landlock"});
-    if (word == "docker" || word == "landlock") {
-        table.refuse("kind", "cannot be \"" + *word +
-                                 "\" in this version, which has \"none\" and \"bwrap\"");
-    }
-    return word == "bwrap" ? BackendKind::bwrap : BackendKind::none;
+    if (!word) return BackendKind::none;
+    const auto kind = find_kind(*word);
+    if (kind) return *kind;
+    table.refuse("kind", kind.error().message());
+    return BackendKind::none;
 }
 
 // Types and ranges first: what is wrong in every version is told as such.
@@ -240,6 +240,18 @@ std::string_view to_string(BackendKind kind) {
         case BackendKind::landlock: return "landlock";
     }
     return "";
+}
+
+Result<BackendKind> find_kind(std::string_view word) {
+    if (word == "none") return BackendKind::none;
+    if (word == "bwrap") return BackendKind::bwrap;
+    const std::string shown = os::printable(word, 64);
+    if (word != "docker" && word != "landlock") {
+        return Error(ErrorKind::invalid_request,
+                     "must be none, bwrap, docker or landlock, not " + shown);
+    }
+    return Error(ErrorKind::invalid_request,
+                 "cannot be \"" + shown + "\" in this version, which has \"none\" and \"bwrap\"");
 }
 
 std::string_view to_string(NetworkOverride rule) {

@@ -16,6 +16,8 @@ namespace mechad {
 
 enum class BackendKind { none, bwrap, docker, landlock };
 std::string_view to_string(BackendKind kind);
+// The error is what a message goes on with after the key.
+Result<BackendKind> find_kind(std::string_view word);
 
 enum class NetworkOverride { allow, narrow };
 std::string_view to_string(NetworkOverride rule);

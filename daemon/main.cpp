@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -25,7 +24,6 @@ namespace {
 using namespace mechad;
 
 constexpr int exit_failed = 1;
-constexpr int exit_signalled = 128;  // plus the signal's number, as a shell says it
 constexpr int exit_bad_config = 78;  // EX_CONFIG of sysexits.h: systemd does not restart it
 
 int fail(const Error& error, int code) {
@@ -42,38 +40,13 @@ Result<Config> read_config(const Options& options, const Environment& environmen
     if (!search.explicit_path && !named.empty()) search.explicit_path = named;
     const auto path = find_config(search);
     if (!path) return path.error();
-    return *path ? load_config(**path) : parse_config("", "");
-}
-
-boost::asio::awaitable<void> probe_once(Engine& engine) {
-    co_await engine.preflight().recheck();
-    (void)co_await engine.reaper().sweep_orphans();
-}
-
-// Beside a running daemon, too: nothing is locked and nothing is listened to. A signal ends it as
-// soon as its files are removed; a second one at once.
-int check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places places) {
-    places.socket.clear();
-    boost::asio::io_context loop(1);
-    auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
-    if (!engine) return fail(engine.error(), exit_failed);
-    int stop_signal = 0;
-    boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
-    stop_signals.async_wait([&](const boost::system::error_code& error, int signal) {
-        if (error) return;
-        stop_signal = signal;
-        stop_signals.clear();
-        (*engine)->preflight().abort();
-    });
-    boost::asio::co_spawn(loop, probe_once(**engine), [&loop](const std::exception_ptr& failure) {
-        if (failure) std::rethrow_exception(failure);
-        loop.stop();
-    });
-    loop.run();
-    if (stop_signal != 0) std::_Exit(exit_signalled + stop_signal);
-    std::cout << describe_verdict(**engine) << std::flush;
-    // Listeners are still waiting inside the loop: they go with the process.
-    std::_Exit((*engine)->preflight().refusal() ? exit_failed : 0);
+    auto config = *path ? load_config(**path) : parse_config("", "");
+    if (config && options.kind) {
+        const auto kind = find_kind(*options.kind);
+        if (!kind) return Error(kind.error().kind(), "kind " + kind.error().message());
+        config->sandbox.kind = *kind;
+    }
+    return config;
 }
 
 int run_daemon(const Options& options) {
@@ -97,7 +70,10 @@ int run_daemon(const Options& options) {
     if (!places) return fail(places.error(), exit_failed);
     auto policy = Policy::make(std::move(*config), host, places->own(), environment);
     if (!policy) return fail(policy.error(), exit_bad_config);
-    if (options.check) return check(host, std::move(*policy), *std::move(places));
+    if (options.check) {
+        return run_check(host, std::move(*policy), *std::move(places),
+                         options.json ? CheckOutput::json : CheckOutput::text);
+    }
     // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
     boost::asio::io_context loop(1);
     boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);

@@ -4,7 +4,8 @@
 namespace mechad {
 
 const char* const usage_text =
-    "usage: mechad [--check] [--config FILE] [--socket PATH]\n"
+    "usage: mechad [--config FILE] [--socket PATH]\n"
+    "       mechad --check [--json] [--kind KIND] [--config FILE] [--socket PATH]\n"
     "\n"
     "  --config FILE   read this configuration; otherwise $MECHAD_CONFIG,\n"
     "                  ${XDG_CONFIG_HOME:-~/.config}/mechad/config.toml,\n"
@@ -14,6 +15,8 @@ const char* const usage_text =
     "                  /run/user/UID/mechad/mechad.sock\n"
     "  --check         probe the sandbox as at every start, print what was proved and\n"
     "                  end; needs no socket and may run beside a daemon\n"
+    "  --json          with --check: print what the call `status` would answer\n"
+    "  --kind KIND     with --check: probe this backend, whatever sandbox.kind says\n"
     "  --version       print the version\n"
     "  --help          print this text\n"
     "\n"
@@ -32,21 +35,28 @@ Result<Options> parse_options(const std::vector<std::string>& words) {
         const std::string name = word.substr(0, equals);
         if (word == "--check") {
             options.check = true;
+        } else if (word == "--json") {
+            options.json = true;
         } else if (word == "--version") {
             options.show_version = true;
         } else if (word == "--help") {
             options.show_help = true;
-        } else if (name == "--config" || name == "--socket") {
+        } else if (name == "--config" || name == "--socket" || name == "--kind") {
             if (equals == std::string::npos && i + 1 == words.size()) {
                 return fault(name + " needs a value");
             }
             const std::string value =
                 equals == std::string::npos ? words[++i] : word.substr(equals + 1);
             if (value.empty()) return fault(name + " needs a value that is not empty");
-            (name == "--config" ? options.config : options.socket) = value;
+            if (name == "--config") options.config = value;
+            if (name == "--socket") options.socket = value;
+            if (name == "--kind") options.kind = value;
         } else {
             return fault("unknown option " + word);
         }
+    }
+    if (!options.check && (options.json || options.kind)) {
+        return fault("--json and --kind go with --check");
     }
     return options;
 }

@@ -14,6 +14,9 @@ struct Options {
     std::optional<std::string> config;
     std::optional<std::string> socket;
     bool check = false;  // probe the sandbox, say what came of it, and end
+    // Of a check:
+    std::optional<std::string> kind;  // in place of sandbox.kind
+    bool json = false;                // the verdict as `status` answers it
     bool show_version = false;
     bool show_help = false;
 };
