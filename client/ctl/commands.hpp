@@ -17,6 +17,7 @@ void complain(const std::string& message, const std::string& hint);
 int run(const std::string& socket_path, const SpawnParams& spawn);
 int describe(const std::string& socket_path, const SpawnParams& spawn, bool as_json);
 int recheck(const std::string& socket_path);
+int doctor(const std::string& socket_path, bool as_json);
 int status(const std::string& socket_path, bool as_json);
 
 }  // namespace mechad::ctl

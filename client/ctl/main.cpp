@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
         case Verb::run: return run(socket, options->spawn);
         case Verb::describe: return describe(socket, options->spawn, options->json);
         case Verb::recheck: return recheck(socket);
+        case Verb::doctor: return doctor(socket, options->json);
         case Verb::status: return status(socket, options->json);
     }
     return exit_refused;

@@ -17,6 +17,7 @@ const char* const usage_text =
     "       mechad-ctl [--socket PATH] describe [--workspace D] [--network|--no-network] [--json]\n"
     "       mechad-ctl [--socket PATH] status [--json]\n"
     "       mechad-ctl [--socket PATH] recheck\n"
+    "       mechad-ctl [--socket PATH] doctor [--json]\n"
     "\n"
     "run: in a box. describe: what such a run would be told, starting nothing. status: of the\n"
     "daemon. recheck: prove the sandbox again.\n"
@@ -170,7 +171,7 @@ Result<void> parse_describe(Words& words, Options& options) {
 
 Result<void> parse_status(Words& words, Options& options) {
     for (const auto& rest : words.take_rest()) {
-        if (rest != "--json") return fault("status: unknown option " + rest);
+        if (rest != "--json") return fault("only --json may follow, not " + rest);
         options.json = true;
     }
     return {};
@@ -188,6 +189,10 @@ Result<void> parse_verb(const std::string& verb, Words& words, Options& options)
     }
     if (verb == "status") {
         options.verb = Verb::status;
+        return parse_status(words, options);
+    }
+    if (verb == "doctor") {
+        options.verb = Verb::doctor;
         return parse_status(words, options);
     }
     if (verb == "recheck") {

@@ -9,12 +9,12 @@
 
 namespace mechad::ctl {
 
-enum class Verb { run, describe, status, recheck, help, version };
+enum class Verb { run, describe, status, recheck, doctor, help, version };
 
 struct Options {
     Verb verb = Verb::help;
     std::string socket;  // empty: find_socket_path()
-    bool json = false;   // status, describe
+    bool json = false;   // status, describe, doctor
     SpawnParams spawn;   // run; describe, without a program
 };
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "client/ctl/doctor/facts.hpp"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "client/ctl/ask.hpp"
+#include "client/ctl/doctor/check_run.hpp"
+#include "client/ctl/doctor/scratch_config.hpp"
+#include "daemon/os/namespace_facts.hpp"
+#include "daemon/os/syscalls.hpp"
+#include "daemon/os/trusted_path.hpp"
+
+namespace mechad::ctl {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int exit_bad_config = 78;  // of mechad
+constexpr mode_t others_bits = 0077;
+constexpr std::size_t small_file_bytes_max = 4096;
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::string environment_value(const char* name) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+    return value == nullptr ? std::string() : std::string(value);
+}
+
+SocketFacts look_at_socket(const std::string& path) {
+    SocketFacts facts{.path = path};
+    const fs::path directory = fs::path(path).parent_path();
+    struct stat found {};
+    if (::lstat(directory.c_str(), &found) == 0) {
+        facts.has_directory = true;
+        facts.is_private = S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
+                           (found.st_mode & others_bits) == 0;
+        const auto way = os::check_trusted_path(directory.parent_path());
+        if (!way) facts.way_problem = way.error().message();
+    }
+    if (::lstat(path.c_str(), &found) == 0) {
+        facts.exists = true;
+        facts.mode = found.st_mode;
+        facts.is_ours = S_ISSOCK(found.st_mode) && found.st_uid == ::geteuid();
+    }
+    return facts;
+}
+
+void ask_daemon(DoctorFacts& facts) {
+    const auto answer = ask(facts.socket.path, StatusParams{});
+    auto status = answer ? decode_status_report(*answer) : answer.error();
+    if (status) {
+        facts.daemon = *std::move(status);
+        return;
+    }
+    facts.daemon_problem = status.error().message();
+    facts.daemon_remedy = status.error().hint();
+}
+
+// systemd.unit(5), "User Unit Search Path", and where `enable` puts its links.
+UnitFacts look_at_unit(uid_t uid, const std::string& home, const std::string& user) {
+    const std::string config_base = environment_value("XDG_CONFIG_HOME");
+    const std::string data_base = environment_value("XDG_DATA_HOME");
+    const std::string own =
+        (config_base.empty() ? home + "/.config" : config_base) + "/systemd/user";
+    const std::string data =
+        (data_base.empty() ? home + "/.local/share" : data_base) + "/systemd/user";
+    UnitFacts facts{.user = user};
+    for (const std::string& place :
+         {own, std::string("/etc/systemd/user"), data, std::string("/usr/local/lib/systemd/user"),
+          std::string("/usr/lib/systemd/user")}) {
+        if (facts.socket_unit.empty() && exists(place + "/mechad.socket")) {
+            facts.socket_unit = place + "/mechad.socket";
+        }
+        struct stat found {};
+        const std::string link = place + "/sockets.target.wants/mechad.socket";
+        facts.is_enabled = facts.is_enabled || ::lstat(link.c_str(), &found) == 0;
+    }
+    const std::string runtime = environment_value("XDG_RUNTIME_DIR");
+    facts.has_manager = exists((runtime.empty() ? "/run/user/" + std::to_string(uid) : runtime) +
+                               "/systemd/private");
+    facts.lingers = exists("/var/lib/systemd/linger/" + user);
+    return facts;
+}
+
+DelegationFacts look_at_delegation(uid_t uid) {
+    const std::string number = std::to_string(uid);
+    const std::string below = "/user.slice/user-" + number + ".slice/user@" + number + ".service";
+    DelegationFacts facts;
+    // The second is where a hybrid hierarchy has its version 2.
+    for (const std::string root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+        const auto text = os::read_file(root + below + "/cgroup.controllers", small_file_bytes_max);
+        if (!text) continue;
+        facts.directory = root + below;
+        facts.is_ours = ::access(facts.directory.c_str(), W_OK) == 0;
+        std::istringstream words(*text);
+        for (std::string word; words >> word;) facts.controllers.push_back(word);
+        break;
+    }
+    return facts;
+}
+
+void run_checks(DoctorFacts& facts) {
+    facts.configured = run_check(facts.program, "", {});
+    // The other kinds are to be known although the configuration is wrong.
+    std::vector<std::string> options;
+    ScratchConfig defaults;
+    if (facts.configured.exit_code == exit_bad_config) {
+        options = {"--config", defaults.path()};
+    }
+    for (const std::string kind : {"bwrap", "docker", "landlock", "none"}) {
+        const auto& known = facts.configured.status;
+        if (known && known->backend == kind) {
+            facts.kinds.push_back(facts.configured);
+            facts.kinds.back().kind = kind;
+        } else {
+            facts.kinds.push_back(run_check(facts.program, kind, options));
+        }
+    }
+}
+
+}  // namespace
+
+DoctorFacts gather_facts(const std::string& socket_path) {
+    DoctorFacts facts;
+    facts.uid = ::geteuid();
+    std::string home = environment_value("HOME");
+    std::string user = std::to_string(facts.uid);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+    if (const passwd* entry = ::getpwuid(facts.uid); entry != nullptr) {
+        home = entry->pw_dir;
+        user = entry->pw_name;
+    }
+    std::error_code error;
+    facts.program = fs::read_symlink("/proc/self/exe", error).parent_path() / "mechad";
+    facts.is_program = ::access(facts.program.c_str(), X_OK) == 0;
+    if (facts.is_program) run_checks(facts);
+    facts.socket = look_at_socket(socket_path);
+    ask_daemon(facts);
+    facts.unit = look_at_unit(facts.uid, home, user);
+    facts.delegation = look_at_delegation(facts.uid);
+    facts.container = os::gather_namespace_facts().container;
+    return facts;
+}
+
+}  // namespace mechad::ctl
