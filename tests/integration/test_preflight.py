@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What preflight says of itself, of homes, and of launchers that may not be used."""
+import json
 import os
 import pwd
 import shutil
@@ -57,6 +58,37 @@ class Check(CheckTestCase):
                      "abstract_listener", "own_socket", "environment_canary", "process_canary",
                      "signal_witness", "shared_memory", "message_queue", "orphan"):
             self.assertLessEqual({f"{name}_closed", f"{name}_open"}, names)
+
+    def test_json_is_what_status_answers(self):
+        daemon = self.start_daemon()
+        with daemon.spawn("true", workspace=daemon.base.make_workspace()) as run:
+            run.wait_end()
+        done = subprocess.run([MECHAD, "--check", "--json", "--config", str(daemon.config),
+                               "--socket", daemon.socket], env=daemon.env, capture_output=True,
+                              timeout=4 * DEADLINE_S, check=True)
+        said, status = json.loads(done.stdout), daemon.status()
+        for report in (said, status):
+            probes = report.pop("preflight")["probes"]
+            report["probes"] = [(probe["name"], probe["verdict"]) for probe in probes
+                                if not probe["name"].startswith("own_socket")]
+        self.assertEqual(said, status)
+
+    def test_another_kind_can_be_asked_for(self):
+        daemon = self.make_daemon(kind="none")
+        for kind, code, part in (("bwrap", 0, "passed"), ("none", 0, "confines nothing"),
+                                 ("bwarp", 78, "kind must be none, bwrap, docker or landlock"),
+                                 ("docker", 78, 'kind cannot be "docker" in this version')):
+            with self.subTest(kind):
+                done = subprocess.run([MECHAD, "--check", "--kind", kind, "--config",
+                                       str(daemon.config)], env=daemon.env, capture_output=True,
+                                      text=True, timeout=4 * DEADLINE_S, check=False)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(part, done.stdout + done.stderr)
+        for words in (["--json"], ["--kind", "bwrap"]):
+            done = subprocess.run([MECHAD, *words, "--socket", daemon.socket], env=daemon.env,
+                                  capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("go with --check", done.stderr)
 
     def test_a_signal_ends_it_and_it_leaves_nothing(self):
         before = planted_files()
