@@ -65,8 +65,11 @@ else()
     set(sanitizers ${MECHAD_SANITIZE})
 endif()
 if(sanitizers)
+    # Lines for the reports and no more; tests mostly wait, so that optimizing takes longer than it
+    # saves, but for fuzzers.
     target_compile_options(mechad_settings INTERFACE
-        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1
+        $<$<BOOL:${MECHAD_FUZZ}>:-O1>)
     target_link_options(mechad_settings INTERFACE -fsanitize=${sanitizers})
     # Asio's fences are beyond what ThreadSanitizer models; g++ says so at each.
     if(sanitizers STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
