@@ -68,7 +68,7 @@ std::string encode_verdict(Engine& engine, const std::string& socket_path) {
 
 boost::asio::awaitable<void> probe_once(Engine& engine) {
     co_await engine.preflight().recheck();
-    (void)co_await engine.reaper().sweep_orphans();
+    co_await engine.reaper().end_all();
 }
 
 }  // namespace

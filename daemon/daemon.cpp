@@ -23,8 +23,6 @@ namespace {
 // Beyond the grace: for trees to die, results to be read, launchers to be reaped.
 constexpr std::chrono::seconds stop_slack{3};
 constexpr std::chrono::milliseconds stop_poll{5};
-// For what was killed at last to be reaped.
-constexpr std::chrono::seconds reap_slack{1};
 
 }  // namespace
 
@@ -107,9 +105,7 @@ asio::awaitable<void> Daemon::end_runs() {
     };
     co_await wait_while(is_busy, engine_->policy().config().daemon.kill_grace + stop_slack);
     // Nothing may be left of a run, nor of a launcher that started more than its box.
-    engine_->reaper().kill_all();
-    co_await wait_while(has_children, reap_slack);
-    (void)co_await engine_->reaper().sweep_orphans();
+    co_await engine_->reaper().end_all();
 }
 
 }  // namespace mechad

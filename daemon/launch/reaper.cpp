@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::chrono::seconds abandon_deadline{5};
 constexpr std::chrono::seconds sweep_deadline{5};
+// For what was killed at last to be reaped.
+constexpr std::chrono::seconds end_deadline{1};
 
 // Direct children of this (single) thread. Needs CONFIG_PROC_CHILDREN (proc(5), Linux 3.5).
 Result<std::set<pid_t>> direct_children() {
@@ -93,10 +95,6 @@ void Reaper::reap_ended() {
     }
 }
 
-void Reaper::kill_all() {
-    for (const auto& [pid, child] : children_) (void)os::signal_pidfd(child->pidfd, SIGKILL);
-}
-
 boost::asio::awaitable<bool> Reaper::sweep_orphans() {
     const auto deadline = std::chrono::steady_clock::now() + sweep_deadline;
     boost::asio::steady_timer pause(executor_);
@@ -119,6 +117,17 @@ boost::asio::awaitable<bool> Reaper::sweep_orphans() {
         pause.expires_after(std::chrono::milliseconds(1));
         co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
+}
+
+boost::asio::awaitable<void> Reaper::end_all() {
+    for (const auto& [pid, child] : children_) (void)os::signal_pidfd(child->pidfd, SIGKILL);
+    const auto deadline = std::chrono::steady_clock::now() + end_deadline;
+    boost::asio::steady_timer pause(executor_);
+    while (!children_.empty() && std::chrono::steady_clock::now() < deadline) {
+        pause.expires_after(std::chrono::milliseconds(1));
+        co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+    (void)co_await sweep_orphans();
 }
 
 }  // namespace mechad

@@ -41,12 +41,13 @@ public:
     // The box is of no more interest: KILL it if it has not ended within the deadline.
     void abandon(const std::shared_ptr<Child>& child);
 
-    // For the end of the daemon: KILL to every child that is still there.
-    void kill_all();
-
     // Kills and reaps children that nobody adopted: what a killed init or a launcher left behind.
     // True when none is left; false when some outlived the deadline (they stay for the next call).
     boost::asio::awaitable<bool> sweep_orphans();
+
+    // The last act: kills all children, waits for them, about a second at most, since what a
+    // launcher started becomes a child of ours only when it has ended, and sweeps.
+    boost::asio::awaitable<void> end_all();
 
     std::size_t child_count() const { return children_.size(); }
 

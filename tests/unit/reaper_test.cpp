@@ -12,6 +12,7 @@
 #include <string>
 
 #include "daemon/launch/reaper.hpp"
+#include "daemon/os/syscalls.hpp"
 #include "tests/unit/child_process.hpp"
 
 using namespace mechad;
@@ -75,4 +76,30 @@ TEST_CASE("reaper: an inherited child is reaped, and its number is then nobody's
         return word_for(inherited);
     });
     CHECK(outcome == ", gone");
+}
+
+TEST_CASE("reaper: the last act takes what a child leaves when it ends") {
+    const std::string outcome = outcome_in_child([] {
+        auto pipe = os::make_pipe();
+        if (!pipe) return std::string("no pipe");
+        boost::asio::io_context loop(1);
+        Reaper reaper(loop.get_executor());
+        const pid_t launcher = ::fork();
+        if (launcher == 0) {
+            const pid_t left = fork_sleeper();
+            if (::write(pipe->write_end.get(), &left, sizeof left) < 0) ::_exit(1);
+            ::alarm(30);
+            for (;;) ::pause();
+        }
+        pid_t left = 0;
+        if (::read(pipe->read_end.get(), &left, sizeof left) != sizeof left) {
+            return std::string("nothing was left");
+        }
+        if (!reaper.adopt(launcher)) return std::string("not adopted");
+        boost::asio::co_spawn(loop, reaper.end_all(),
+                              [&loop](const std::exception_ptr&) { loop.stop(); });
+        loop.run();
+        return "launcher" + word_for(launcher) + ", left" + word_for(left);
+    });
+    CHECK(outcome == "launcher, gone, left, gone");
 }
