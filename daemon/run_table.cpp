@@ -53,7 +53,7 @@ RunTable::Ticket::Ticket(RunTable& table, std::unique_ptr<ActiveRun> run)
 }
 
 RunTable::Ticket::~Ticket() {
-    if (run_) table_->runs_.erase(run_->id);
+    if (run_) table_->forget(*run_);
 }
 
 Result<RunTable::Ticket> RunTable::enter(std::string label, std::string workspace,
@@ -137,6 +137,34 @@ std::vector<RunSummary> RunTable::list() const {
              .stderr_bytes = output.stderr_bytes});
     }
     return summaries;
+}
+
+std::vector<EndedRun> RunTable::list_recent() const {
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<EndedRun> runs;
+    runs.reserve(recent_.size());
+    for (const Remembered& remembered : recent_) {
+        runs.push_back(remembered.run);
+        runs.back().ended_ago =
+            std::chrono::duration_cast<std::chrono::milliseconds>(now - remembered.ended);
+    }
+    return runs;
+}
+
+// At the end of a ticket: what is no more alive is listed as ended in the same moment.
+void RunTable::forget(const ActiveRun& run) {
+    runs_.erase(run.id);
+    if (!run.report) return;
+    recent_.push_front({.run = {.run = run.id,
+                                .label = run.label,
+                                .workspace = run.workspace,
+                                .network = run.network,
+                                .egress = run.report->capabilities.egress,
+                                .exit_code = run.report->exit_code,
+                                .exit_signal = run.report->exit_signal,
+                                .reason = run.report->reason},
+                        .ended = std::chrono::steady_clock::now()});
+    if (recent_.size() > recent_max) recent_.pop_back();
 }
 
 void RunTable::shut_down() {

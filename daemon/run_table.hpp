@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The runs that are alive: their number against the limit, what list and kill see of them, and
-// whether one of them lowers what another was told.
+// whether one of them lowers what another was told. Of those that ended, the last few by name.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +36,9 @@ struct ActiveRun {
         std::uint64_t stdout_bytes = 0;
         std::uint64_t stderr_bytes = 0;
     };
+    // Set once its result is made; without it, it never ran and is forgotten.
+    std::optional<ExitReport> report = {};
+
     std::function<Output()> count_output;
     std::function<void(EndReason)> stop;     // TERM, grace, KILL
     std::function<void()> stop_now;          // at once, for a daemon in a hurry
@@ -88,17 +92,27 @@ public:
     std::size_t active_count() const { return runs_.size(); }
     std::size_t runs_max() const { return runs_max_; }
     std::vector<RunSummary> list() const;
+    // The last recent_max that ended, the last one first.
+    std::vector<EndedRun> list_recent() const;
+    static constexpr std::size_t recent_max = 64;
 
     // No more runs from now on; ends those that are alive.
     void shut_down();
     void shut_down_now();
 
 private:
+    struct Remembered {
+        EndedRun run;
+        std::chrono::steady_clock::time_point ended;
+    };
+
+    void forget(const ActiveRun& run);
     std::vector<Leak> find_leaks(ActiveRun& newcomer) const;
 
     std::size_t runs_max_;
     const SharedGround* ground_;
     std::map<std::string, ActiveRun*> runs_;
+    std::deque<Remembered> recent_;  // the last one first
     bool is_shutting_down_ = false;
 };
 

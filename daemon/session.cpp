@@ -106,6 +106,7 @@ private:
         const bool is_proved = report || report.error().step() != Run::proof_step;
         services_.preflight->note_box(is_proved, is_proved ? "" : report.error().message());
         if (!report) co_return co_await refuse(id, as_shortage(report.error()));
+        (*ticket)->report = *report;
         // The run stays in the table until its client has the result.
         const std::string line = encode_result(id, *report);
         (void)co_await connection_.write(line);
@@ -149,8 +150,8 @@ private:
         } else if (std::holds_alternative<StatusParams>(call.params)) {
             line = encode_result(call.id, make_status(*services_.status_facts, *services_.policy,
                                                       *services_.preflight, *services_.runs));
-        } else if (std::holds_alternative<ListParams>(call.params)) {
-            line = encode_result(call.id, ListReport{services_.runs->list()});
+        } else if (const auto* listing = std::get_if<ListParams>(&call.params)) {
+            line = list(call.id, *listing);
         } else {
             line = kill(call.id, std::get<KillParams>(call.params));
         }
@@ -175,6 +176,12 @@ private:
         return encode_result(
             id, DescribeReport{make_box_report(backend, box, proofs, because.value_or("")),
                                binds_of(backend, box)});
+    }
+
+    std::string list(const RequestId& id, const ListParams& params) {
+        ListReport report{.runs = services_.runs->list()};
+        if (params.recent) report.recent = services_.runs->list_recent();
+        return encode_result(id, report);
     }
 
     std::string kill(const RequestId& id, const KillParams& params) {

@@ -18,6 +18,15 @@ std::vector<std::string> notes_for(const StatusFacts& facts) {
     return notes;
 }
 
+RunLimits limits_of(const Config& config, const Backend& backend) {
+    RunLimits limits{.timeout = config.daemon.timeout,
+                     .output_limit_bytes = config.daemon.output_limit_bytes,
+                     .tmp_mb = {},
+                     .kill_grace = config.daemon.kill_grace};
+    if (backend.confined) limits.tmp_mb = config.sandbox.tmp_mb;
+    return limits;
+}
+
 }  // namespace
 
 StatusReport make_status(const StatusFacts& facts, const Policy& policy, const Preflight& preflight,
@@ -30,7 +39,8 @@ StatusReport make_status(const StatusFacts& facts, const Policy& policy, const P
     const Proofs& proofs = preflight.proofs();
     StatusReport status;
     status.version = MECHAD_VERSION;
-    status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill", "describe", "recheck"};
+    status.features = {"stdio:stream", "stdin:text", "stdin:base64", "kill",
+                       "describe",     "recheck",    "list:recent"};
     status.backend = facts.backend->name;
     if (facts.backend->kind == BackendKind::bwrap)
         status.backend_version = facts.host->bwrap_version;
@@ -42,6 +52,7 @@ StatusReport make_status(const StatusFacts& facts, const Policy& policy, const P
     status.preflight = preflight.report();
     status.runs_active = runs.active_count();
     status.runs_max = runs.runs_max();
+    status.limits = limits_of(config, *facts.backend);
     status.policy_digest = config.digest;
     status.config_path = config.path;
     status.socket_path = facts.socket_path;

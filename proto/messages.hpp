@@ -82,6 +82,7 @@ struct RecheckParams {
     bool operator==(const RecheckParams&) const = default;
 };
 struct ListParams {
+    bool recent = false;  // ended runs, too
     bool operator==(const ListParams&) const = default;
 };
 struct KillParams {
@@ -251,6 +252,15 @@ struct PreflightReport {
     bool operator==(const PreflightReport&) const = default;
 };
 
+// What bounds every run, whatever a request says.
+struct RunLimits {
+    std::optional<std::chrono::milliseconds> timeout;  // no limit when empty
+    std::optional<std::uint64_t> output_limit_bytes;   // of each stream; no limit when empty
+    std::optional<std::uint64_t> tmp_mb;  // of each private tmpfs, MiB; empty: there is none
+    std::chrono::milliseconds kill_grace{0};
+    bool operator==(const RunLimits&) const = default;
+};
+
 struct StatusReport {
     std::string version;
     std::vector<std::string> features;
@@ -264,6 +274,7 @@ struct StatusReport {
     PreflightReport preflight;
     std::uint64_t runs_active = 0;
     std::uint64_t runs_max = 0;
+    RunLimits limits;
     std::string policy_digest;
     std::string config_path;  // empty: built-in defaults
     std::string socket_path;
@@ -272,8 +283,23 @@ struct StatusReport {
     bool operator==(const StatusReport&) const = default;
 };
 
+// A run whose result was made: what is remembered of it.
+struct EndedRun {
+    std::string run;
+    std::string label;
+    std::string workspace;  // bytes, as admitted
+    bool network = false;
+    Egress egress = Egress::chosen;  // the widest over its life
+    int exit_code = 0;               // valid when exit_signal is 0
+    int exit_signal = 0;
+    EndReason reason = EndReason::exited;
+    std::chrono::milliseconds ended_ago{0};
+    bool operator==(const EndedRun&) const = default;
+};
+
 struct ListReport {
     std::vector<RunSummary> runs;
+    std::optional<std::vector<EndedRun>> recent = {};  // the last to end first; absent: not asked
     bool operator==(const ListReport&) const = default;
 };
 struct KillReport {

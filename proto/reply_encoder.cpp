@@ -130,6 +130,25 @@ void write_binds(JsonWriter& json, const std::vector<BoundPath>& binds) {
     json.end_array();
 }
 
+void write_exit(JsonWriter& json, int code, int signal) {
+    json.object("exit");
+    if (signal != 0) {
+        json.member("signal", signal_name(signal));
+    } else {
+        json.member("code", code);
+    }
+    json.end_object();
+}
+
+void write_limits(JsonWriter& json, const RunLimits& limits) {
+    json.object("limits");
+    if (limits.timeout) json.member("timeout_ms", limits.timeout->count());
+    if (limits.output_limit_bytes) json.member("output_limit_bytes", *limits.output_limit_bytes);
+    if (limits.tmp_mb) json.member("tmp_mb", *limits.tmp_mb);
+    json.member("kill_grace_ms", limits.kill_grace.count());
+    json.end_object();
+}
+
 void write_run(JsonWriter& json, const RunSummary& run) {
     json.begin_object();
     json.member("run", run.run);
@@ -141,6 +160,20 @@ void write_run(JsonWriter& json, const RunSummary& run) {
     json.member("egress", wire_name(egress_names, run.egress));
     json.member("age_ms", run.age.count());
     write_byte_counts(json, run.stdout_bytes, run.stderr_bytes);
+    json.end_object();
+}
+
+void write_ended_run(JsonWriter& json, const EndedRun& run) {
+    json.begin_object();
+    json.member("run", run.run);
+    json.member("label", run.label);
+    json.key("workspace");
+    json.bytes(run.workspace);
+    json.member("network", run.network);
+    json.member("egress", wire_name(egress_names, run.egress));
+    write_exit(json, run.exit_code, run.exit_signal);
+    json.member("reason", wire_name(end_reason_names, run.reason));
+    json.member("ended_ago_ms", run.ended_ago.count());
     json.end_object();
 }
 
@@ -174,13 +207,7 @@ std::string encode_changed(const Changed& changed) {
 
 std::string encode_result(const RequestId& id, const ExitReport& report) {
     return result(id, [&](JsonWriter& json) {
-        json.object("exit");
-        if (report.exit_signal != 0) {
-            json.member("signal", signal_name(report.exit_signal));
-        } else {
-            json.member("code", report.exit_code);
-        }
-        json.end_object();
+        write_exit(json, report.exit_code, report.exit_signal);
         json.member("reason", wire_name(end_reason_names, report.reason));
         write_capabilities(json, report.capabilities);
         json.member("tree", wire_name(tree_state_names, report.tree));
@@ -226,6 +253,7 @@ std::string encode_result(const RequestId& id, const StatusReport& report) {
         json.end_object();
         json.member("runs_active", report.runs_active);
         json.member("runs_max", report.runs_max);
+        write_limits(json, report.limits);
         json.member("policy_digest", report.policy_digest);
         json.member("config_path", report.config_path);
         json.member("socket_path", report.socket_path);
@@ -239,6 +267,11 @@ std::string encode_result(const RequestId& id, const ListReport& report) {
         json.key("runs");
         json.begin_array();
         for (const RunSummary& run : report.runs) write_run(json, run);
+        json.end_array();
+        if (!report.recent) return;
+        json.key("recent");
+        json.begin_array();
+        for (const EndedRun& run : *report.recent) write_ended_run(json, run);
         json.end_array();
     });
 }

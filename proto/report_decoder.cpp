@@ -55,7 +55,8 @@ std::string bytes_or_empty(const JsonValue& object, std::string_view name) {
 }
 
 // How the main process ended. There is no default: to guess would be to claim.
-Result<void> decode_exit(const JsonValue& exit, ExitReport& report) {
+template <class Ended>
+Result<void> decode_exit(const JsonValue& exit, Ended& report) {
     const JsonValue* const code = exit.find("code");
     const auto signal = signal_number(text_or_empty(exit, "signal"));
     const auto* const number = code == nullptr ? nullptr : code->get<std::int64_t>();
@@ -97,6 +98,33 @@ RunSummary decode_run(const JsonValue& run) {
     summary.stdout_bytes = count_or_zero(counts, "stdout");
     summary.stderr_bytes = count_or_zero(counts, "stderr");
     return summary;
+}
+
+Result<EndedRun> decode_ended_run(const JsonValue& run) {
+    EndedRun ended;
+    if (const auto exit = decode_exit(object_or_empty(run, "exit"), ended); !exit) {
+        return exit.error();
+    }
+    ended.run = text_or_empty(run, "run");
+    ended.label = text_or_empty(run, "label");
+    ended.workspace = bytes_or_empty(run, "workspace");
+    ended.network = bool_or(run, "network", true);
+    ended.egress = enum_or(egress_names, run, "egress", Egress::chosen);
+    const auto otherwise = ended.exit_signal == 0 ? EndReason::exited : EndReason::signaled;
+    ended.reason = enum_or(end_reason_names, run, "reason", otherwise);
+    ended.ended_ago = duration_or_zero(run, "ended_ago_ms");
+    return ended;
+}
+
+RunLimits decode_limits(const JsonValue& said) {
+    RunLimits limits;
+    if (said.find("timeout_ms") != nullptr) limits.timeout = duration_or_zero(said, "timeout_ms");
+    if (said.find("output_limit_bytes") != nullptr) {
+        limits.output_limit_bytes = count_or_zero(said, "output_limit_bytes");
+    }
+    if (said.find("tmp_mb") != nullptr) limits.tmp_mb = count_or_zero(said, "tmp_mb");
+    limits.kill_grace = duration_or_zero(said, "kill_grace_ms");
+    return limits;
 }
 
 }  // namespace
@@ -221,6 +249,7 @@ Result<StatusReport> decode_status_report(const JsonValue& result) {
     report.preflight = decode_preflight(object_or_empty(result, "preflight"));
     report.runs_active = count_or_zero(result, "runs_active");
     report.runs_max = count_or_zero(result, "runs_max");
+    report.limits = decode_limits(object_or_empty(result, "limits"));
     report.policy_digest = text_or_empty(result, "policy_digest");
     report.config_path = text_or_empty(result, "config_path");
     report.socket_path = text_or_empty(result, "socket_path");
@@ -234,6 +263,13 @@ Result<ListReport> decode_list_report(const JsonValue& result) {
     if (runs == nullptr || runs->get<JsonArray>() == nullptr) return not_a("a list");
     ListReport report;
     for (const JsonValue& run : *runs->get<JsonArray>()) report.runs.push_back(decode_run(run));
+    if (result.find("recent") == nullptr) return report;
+    auto& recent = report.recent.emplace();
+    for (const JsonValue& run : array_or_empty(result, "recent")) {
+        auto ended = decode_ended_run(run);
+        if (!ended) return ended.error();
+        recent.push_back(*std::move(ended));
+    }
     return report;
 }
 

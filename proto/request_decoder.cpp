@@ -73,6 +73,16 @@ Result<void> check_no_params(const JsonValue& params) {
     return decode_members(params, "params", no_rules, none);
 }
 
+constexpr std::array list_rules = std::to_array<MemberRule<ListParams>>({
+    {"recent",
+     [](const JsonValue& value, const std::string& path, ListParams& into) -> Result<void> {
+         const Result<bool> recent = decode_bool(value, path);
+         if (!recent) return recent.error();
+         into.recent = *recent;
+         return {};
+     }},
+});
+
 constexpr std::array kill_rules = std::to_array<MemberRule<KillParams>>({
     {"run",
      [](const JsonValue& value, const std::string& path, KillParams& into) -> Result<void> {
@@ -172,9 +182,13 @@ Result<ClientMessage> make_call(const Envelope& envelope, const JsonValue& param
         Result<KillParams> kill = decode_kill_params(params);
         if (!kill) return kill.error();
         call.params = *std::move(kill);
+    } else if (envelope.method == "list") {
+        ListParams list;
+        const Result<void> stored = decode_members(params, "params", list_rules, list);
+        if (!stored) return stored.error();
+        call.params = list;
     } else {
         if (const Result<void> none = check_no_params(params); !none) return none.error();
-        if (envelope.method == "list") call.params = ListParams{};
         if (envelope.method == "recheck") call.params = RecheckParams{};
     }
     return ClientMessage(std::move(call));

@@ -80,7 +80,9 @@ void write_members(JsonWriter& json, const DescribeParams& describe) {
 }
 void write_members(JsonWriter&, const StatusParams&) {}
 void write_members(JsonWriter&, const RecheckParams&) {}
-void write_members(JsonWriter&, const ListParams&) {}
+void write_members(JsonWriter& json, const ListParams& list) {
+    if (list.recent) json.member("recent", true);
+}
 void write_members(JsonWriter& json, const KillParams& kill) {
     json.member("run", kill.run);
     if (kill.signal) json.member("signal", signal_name(*kill.signal));

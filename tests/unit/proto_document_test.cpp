@@ -153,6 +153,7 @@ TEST_CASE("documents: the client's schema has the members that the decoder knows
     };
     CHECK(schema_members("spawn_params") == known_members("spawn", true));
     CHECK(schema_members("describe_params") == known_members("describe", true));
+    CHECK(schema_members("list_params") == known_members("list", true));
     CHECK(schema_members("kill_params") == known_members("kill", true));
     CHECK(schema_members("stdin_params") == known_members("stdin", false));
     CHECK(schema_members("signal_params") == known_members("signal", false));
@@ -180,7 +181,8 @@ TEST_CASE("documents: the daemon's schema has the members that the encoder write
     REQUIRE(recheck.has_value());
     CHECK(member_names(at(*recheck, {"result"})) ==
           member_names(at(schema, {"$defs", "preflight", "properties"})));
-    check_members(encode_result(1, ListReport{}), "list_result", "result");
+    check_members(encode_result(1, ListReport{{}, std::vector<EndedRun>{}}), "list_result",
+                  "result");
     check_members(encode_result(1, KillReport{}), "kill_result", "result");
 }
 

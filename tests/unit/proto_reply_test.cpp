@@ -55,6 +55,7 @@ StatusReport full_status() {
         {{"home_canary", ProbeVerdict::leak, "read it"}, {"nonce", ProbeVerdict::proved, ""}}};
     status.runs_active = 3;
     status.runs_max = 256;
+    status.limits = {90'000ms, 1048576, 64, 2000ms};
     status.policy_digest = "abc";
     status.config_path = "/etc/mechad/config.toml";
     status.socket_path = "/run/user/1/mechad/mechad.sock";
@@ -123,9 +124,36 @@ TEST_CASE("reply: status, list and kill come back as they were said") {
     REQUIRE(list.has_value());
     CHECK(*list == runs);
 
+    CHECK_FALSE(list->recent.has_value());
+
     const auto killed = decode_kill_report(result_of(encode_result(3, KillReport{"r1"}), 3));
     REQUIRE(killed.has_value());
     CHECK(killed->run == "r1");
+}
+
+TEST_CASE("reply: what does not bound a run is absent from the limits, and stays so") {
+    StatusReport status = full_status();
+    status.limits = {.timeout = {}, .output_limit_bytes = {}, .tmp_mb = {}, .kill_grace = 1ms};
+
+    const std::string line = encode_result(1, status);
+
+    CHECK(line.find(R"("limits":{"kill_grace_ms":1})") != std::string::npos);
+    CHECK(decode_status_report(result_of(line, 1))->limits == status.limits);
+}
+
+TEST_CASE("reply: recent runs come back as they were said, and one without an end does not") {
+    const ListReport report{
+        {},
+        std::vector<EndedRun>{
+            {"r2", "label", "/w \xFF", true, Egress::chosen, 0, 9, EndReason::timeout, 1500ms},
+            {"r1", "", "/w", false, Egress::none, 3, 0, EndReason::exited, 2000ms}}};
+
+    const auto list = decode_list_report(result_of(encode_result(2, report), 2));
+
+    REQUIRE(list.has_value());
+    CHECK(*list == report);
+    CHECK(decode_list_report(json(R"({"runs":[],"recent":[]})"))->recent->empty());
+    CHECK_FALSE(decode_list_report(json(R"({"runs":[],"recent":[{"run":"r"}]})")).has_value());
 }
 
 TEST_CASE("reply: a description comes back as it was said, binds in order") {

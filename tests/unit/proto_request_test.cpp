@@ -126,6 +126,8 @@ TEST_CASE("request: control calls and notifications are read") {
     };
     CHECK(is_call(meant(R"("id":"a","method":"status")"), {"a", StatusParams{}}));
     CHECK(is_call(meant(R"("id":-1,"method":"list","params":{})"), {-1, ListParams{}}));
+    CHECK(is_call(meant(R"("id":-1,"method":"list","params":{"recent":true})"),
+                  {-1, ListParams{.recent = true}}));
     CHECK(is_call(meant(R"("id":1,"method":"recheck")"), {1, RecheckParams{}}));
     CHECK(
         is_call(meant(R"("id":0,"method":"kill","params":{"run":"r"})"), {0, KillParams{"r", {}}}));
@@ -159,6 +161,7 @@ TEST_CASE("request: what the client library writes is read as it was meant") {
 
     CHECK(round_trip({3, StatusParams{}}) == ClientMessage(Call{3, StatusParams{}}));
     CHECK(round_trip({4, ListParams{}}) == ClientMessage(Call{4, ListParams{}}));
+    CHECK(round_trip({4, ListParams{true}}) == ClientMessage(Call{4, ListParams{true}}));
     CHECK(round_trip({7, RecheckParams{}}) == ClientMessage(Call{7, RecheckParams{}}));
     DescribeParams describe{full_spawn()};
     describe.spawn.argv.reset();

@@ -272,3 +272,46 @@ TEST_CASE("run table: shutting down stops the living and admits nobody") {
     REQUIRE_FALSE(late);
     CHECK(late.error().kind() == ErrorKind::shutting_down);
 }
+
+TEST_CASE("run table: a run that has a result is remembered when its ticket ends, others are not") {
+    auto table = make_table();
+    {
+        auto ran = table.enter("ran", "/w", below(10, {}), true);
+        auto refused = table.enter("refused", "/x", below(11, {}), true);
+        REQUIRE(ran);
+        REQUIRE(refused);
+        ExitReport report;
+        report.exit_signal = 9;
+        report.reason = EndReason::timeout;
+        (*ran)->report = report;
+        CHECK(table.list_recent().empty());
+        CHECK(table.list().size() == 2);
+    }
+
+    const auto recent = table.list_recent();
+
+    CHECK(table.list().empty());
+    REQUIRE(recent.size() == 1);
+    CHECK(recent[0].label == "ran");
+    CHECK(recent[0].workspace == "/w");
+    CHECK_FALSE(recent[0].network);
+    CHECK(recent[0].egress == Egress::chosen);  // the report's, not what was told at first
+    CHECK(recent[0].exit_signal == 9);
+    CHECK(recent[0].reason == EndReason::timeout);
+    CHECK(recent[0].ended_ago.count() >= 0);
+}
+
+TEST_CASE("run table: no more than the last runs are remembered, the last one first") {
+    auto table = make_table();
+    for (std::size_t i = 0; i < RunTable::recent_max + 3; ++i) {
+        auto run = table.enter(std::to_string(i), "/w", below(10, {}), true);
+        REQUIRE(run);
+        (*run)->report = ExitReport{};
+    }
+
+    const auto recent = table.list_recent();
+
+    REQUIRE(recent.size() == RunTable::recent_max);
+    CHECK(recent.front().label == std::to_string(RunTable::recent_max + 2));
+    CHECK(recent.back().label == "3");
+}
