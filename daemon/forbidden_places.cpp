@@ -11,51 +11,16 @@
 #include <vector>
 
 #include "daemon/os/printable.hpp"
+#include "daemon/place_names.hpp"
 
 namespace mechad {
 namespace {
-
-// Directories and files in which programs keep keys, tokens and sessions, relative to a home.
-constexpr std::array credential_names = {
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".oci",
-    ".terraform.d",
-    ".netrc",
-    ".git-credentials",
-    ".pgpass",
-    ".pypirc",
-    ".password-store",
-    ".vault-token",
-    ".mozilla",
-    ".thunderbird",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/op",
-    ".config/rclone",
-    ".config/chromium",
-    ".config/google-chrome",
-    ".config/BraveSoftware",
-    ".local/share/keyrings",
-};
-
-constexpr std::array kernel_trees = {"/proc", "/sys", "/dev", "/run", "/var/run", "/boot"};
 
 // By the names that the mount table has for them. What has no files of a user in it.
 constexpr std::array<std::string_view, 19> kernel_file_systems = {
     "proc",    "sysfs",   "cgroup",    "cgroup2",  "devpts",      "devtmpfs", "securityfs",
     "debugfs", "tracefs", "bpf",       "efivarfs", "configfs",    "fusectl",  "mqueue",
     "pstore",  "nsfs",    "selinuxfs", "autofs",   "binfmt_misc",
-};
-
-constexpr std::array shared_directories = {
-    "/usr", "/etc",  "/opt", "/bin", "/sbin", "/lib",     "/lib32", "/lib64", "/libx32",
-    "/var", "/home", "/srv", "/tmp", "/mnt",  "/var/tmp", "/media", "/root",
 };
 
 std::optional<os::FileId> identity_of(const std::string& path) {
@@ -234,16 +199,6 @@ ForbiddenPlaces find_forbidden_places(const os::HostFacts& host, const std::stri
     forbid_credentials(places, host.home);
     if (home != host.home) forbid_credentials(places, home);
     return places;
-}
-
-std::optional<std::string> find_credential_name(const std::string& path) {
-    const std::string bounded = path + "/";
-    for (const std::string_view name : credential_names) {
-        if (bounded.find("/" + std::string(name) + "/") != std::string::npos) {
-            return "its path leads into a place for credentials, " + std::string(name);
-        }
-    }
-    return std::nullopt;
 }
 
 std::optional<std::string> find_inherent_fault(const os::Location& location) {

@@ -62,10 +62,8 @@ private:
 ForbiddenPlaces find_forbidden_places(const os::HostFacts& host, const std::string& home,
                                       const std::string& runtime_directory);
 
-// What is refused without a list: a credential directory by its name anywhere in the path.
-std::optional<std::string> find_credential_name(const std::string& path);
-
-// The same of a location, and a file system that the kernel makes up.
+// What is refused without a list: a credential directory by its name anywhere in the path, and a
+// file system that the kernel makes up.
 std::optional<std::string> find_inherent_fault(const os::Location& location);
 
 }  // namespace mechad

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "daemon/os/printable.hpp"
+#include "daemon/place_names.hpp"
 
 namespace mechad {
 namespace {
