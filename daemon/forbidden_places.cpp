@@ -41,14 +41,14 @@ std::optional<std::string> canonical_of(const std::string& path) {
     return std::string(canonical.get());
 }
 
-struct Home {
+struct UserHome {
     std::string user;
     std::string path;
 };
 
 // Every user's, since any of them may be readable. Not thread-safe: for the start only.
-std::vector<Home> list_homes() {
-    std::vector<Home> homes;
+std::vector<UserHome> list_homes() {
+    std::vector<UserHome> homes;
     ::setpwent();                                              // NOLINT(concurrency-mt-unsafe)
     while (const struct passwd* const entry = ::getpwent()) {  // NOLINT(concurrency-mt-unsafe)
         homes.push_back({entry->pw_name, entry->pw_dir});
@@ -106,6 +106,15 @@ void ForbiddenPlaces::add(std::string_view path, std::string_view what, Reach re
             add_identity(step, is_target ? itself : holder);
         }
     }
+}
+
+// The user's own wins where another has the same, as accounts of services do.
+void ForbiddenPlaces::forbid_home(std::string_view path, std::string_view what, Owner owner) {
+    forbid(path, what);
+    const auto clean = os::clean_path(path);
+    if (!clean || *clean == "/") return;
+    const auto [home, is_new] = homes_.try_emplace(*clean, Home{std::string(what), owner});
+    if (!is_new && owner == Owner::self) home->second.owner = owner;
 }
 
 void ForbiddenPlaces::add_location(const os::Location& location, const Rule& rule) {
@@ -167,6 +176,21 @@ std::optional<std::string> ForbiddenPlaces::find(const os::Place& place,
     return find(location);
 }
 
+std::optional<std::string> ForbiddenPlaces::find_by_text(std::string_view path) const {
+    const std::vector<std::string> prefixes = os::prefixes_of(path);
+    for (const std::string& prefix : prefixes) {
+        if (auto clause = match(by_path_, prefix, prefix == path)) return clause;
+    }
+    // The innermost home decides.
+    for (auto prefix = prefixes.rbegin(); prefix != prefixes.rend(); ++prefix) {
+        const auto home = homes_.find(*prefix);
+        if (home == homes_.end()) continue;
+        if (home->second.owner == Owner::self) return std::nullopt;
+        return "it lies in " + home->second.what;
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> ForbiddenPlaces::find(const os::Location& location) const {
     os::Location step = location;
     for (std::string& prefix : os::prefixes_of(location.path)) {
@@ -190,11 +214,13 @@ ForbiddenPlaces find_forbidden_places(const os::HostFacts& host, const std::stri
     for (const char* const path : shared_directories) {
         places.forbid(path, "a directory of the whole system, " + std::string(path));
     }
-    std::vector<Home> homes = list_homes();
-    homes.push_back({host.user, host.home});  // may be missing from a directory service's list
-    homes.push_back({host.user, home});
-    for (const Home& entry : homes) {
-        places.forbid(entry.path, "the home directory of " + os::printable(entry.user));
+    const auto forbid_home = [&places](const UserHome& entry, ForbiddenPlaces::Owner owner) {
+        places.forbid_home(entry.path, "the home directory of " + os::printable(entry.user), owner);
+    };
+    for (const UserHome& entry : list_homes()) forbid_home(entry, ForbiddenPlaces::Owner::other);
+    // May be missing from a directory service's list.
+    for (const std::string& own : {host.home, host.home_as_written, home}) {
+        forbid_home({host.user, own}, ForbiddenPlaces::Owner::self);
     }
     forbid_credentials(places, host.home);
     if (home != host.home) forbid_credentials(places, home);

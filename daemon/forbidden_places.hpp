@@ -27,11 +27,17 @@ public:
     // Everything inside it, too.
     void forbid_tree(std::string_view path, std::string_view what) { add(path, what, Reach::tree); }
 
+    enum class Owner { self, other };
+    void forbid_home(std::string_view path, std::string_view what, Owner owner);
+
     // Finds the locations; to be called before `find`, and again whenever the table has changed.
     void locate(const os::MountTable& mounts);
 
     // Why a place is forbidden, as a clause ("it is the home directory of u"); nullopt: it is not.
     std::optional<std::string> find(const os::Place& place, const os::Location& location) const;
+    // The same by a clean path's text alone, in which no link is seen: for what is only said. Also
+    // what lies in the home of another user.
+    std::optional<std::string> find_by_text(std::string_view path) const;
     // The same of what a mount shows.
     std::optional<std::string> find(const os::Location& location) const;
 
@@ -51,10 +57,16 @@ private:
     void add_location(const os::Location& location, const Rule& rule);
     const Rule* find_tree(std::string_view path) const;
 
+    struct Home {
+        std::string what;
+        Owner owner = Owner::other;
+    };
+
     Rules<os::FileId> by_id_;
     Rules<std::string> by_path_;
     Rules<std::string> canonical_;  // those of by_path_ that have no link in them
     Rules<os::Location> by_location_;
+    std::map<std::string, Home, std::less<>> homes_;
 };
 
 // What holds for every user of every machine, and the homes, credentials and runtime directory of

@@ -91,6 +91,12 @@ std::optional<std::string> PlaceGate::find_fault(const os::Place& place,
     return asker == Asker::preflight ? std::nullopt : own_.find(place, location);
 }
 
+std::optional<std::string> PlaceGate::find_fault_by_text(const std::string& path) const {
+    if (auto clause = forbidden_.find_by_text(path)) return clause;
+    if (auto clause = find_credential_name(path)) return clause;
+    return own_.find_by_text(path);
+}
+
 Result<os::Location> PlaceGate::locate(const os::Place& place) const {
     if (auto location = mounts_.locate(place.path, place.mount)) return *std::move(location);
     return Error(ErrorKind::bad_workspace,

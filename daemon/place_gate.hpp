@@ -43,6 +43,9 @@ public:
     // Why the place may not be handed to a command, as a clause; nullopt: it may.
     std::optional<std::string> find_fault(const os::Place& place, const os::Location& location,
                                           Asker asker) const;
+    // The same of an entry by its clean path's text alone, without a look at it: for what is only
+    // said.
+    std::optional<std::string> find_fault_by_text(const std::string& path) const;
     // Why nothing may be mounted at `place` in a box (see shown_ground.hpp).
     std::optional<std::string> find_mount_point_fault(const os::Place& place) const {
         return shown_.find_fault(place);

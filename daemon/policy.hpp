@@ -91,6 +91,12 @@ public:
     // the network setting is taken as it is. Never reachable from a request.
     Result<Admission> admit_probe(const SpawnParams& request);
 
+    // Why a clean path would be refused as `readable` or `writable`, by its text alone, as a
+    // clause. nullopt is no promise: the place itself was not looked at.
+    std::optional<std::string> find_entry_fault(const std::string& path) const {
+        return gate_.find_fault_by_text(path);
+    }
+
     const Config& config() const { return config_; }
     const std::vector<ExtraBind>& extra_binds() const { return binds_; }
     // Names in `env` that the daemon's environment lacks.

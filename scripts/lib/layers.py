@@ -36,6 +36,17 @@ DOORS = [
      "libseccomp belongs to the filter"),
 ]
 
+# Files that only turn text into text: none of them can look at a file, whatever a command wrote.
+# What they may include of this tree, beside their own header; of the system, only PURE_HEADERS.
+PURE = {
+    "daemon/hints": {"daemon/os/path_text.hpp", "daemon/place_names.hpp",
+                     "daemon/stderr_complaints.hpp", "proto/messages.hpp"},
+    "daemon/stderr_complaints": set(),
+    "daemon/place_names": set(),
+    "daemon/os/path_text": set(),
+}
+PURE_HEADERS = {"algorithm", "array", "functional", "optional", "string", "string_view", "vector"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 
 
@@ -62,6 +73,15 @@ def door_violations(name, included):
     for header, allowed_files, reason in DOORS:
         if header.match(included) and not allowed_files.fullmatch(name):
             yield f"{name}: includes {included}: {reason}"
+
+
+def pure_violations(name, bracket, included):
+    stem = name.rsplit(".", 1)[0]
+    if stem not in PURE:
+        return
+    allowed = PURE_HEADERS if bracket == "<" else {stem + ".hpp", *PURE[stem]}
+    if included not in allowed:
+        yield f"{name}: includes {included}: this file works on text alone"
 
 
 def cycles(graph):
@@ -91,12 +111,14 @@ def main():
         own = []
         for bracket, included in INCLUDE.findall(text):
             violations += door_violations(name, included)
+            violations += pure_violations(name, bracket, included)
             if bracket == '"':
                 own.append(included)
                 violations += layer_violations(name, included)
         graph[name] = own
     if not graph:
         violations.append("no source file found")
+    violations += [f"{stem}: no such file" for stem in PURE if stem + ".hpp" not in graph]
     violations += cycles(graph)
     print("\n".join(violations), end="\n" if violations else "")
     return 1 if violations else 0

@@ -373,4 +373,47 @@ TEST_CASE_FIXTURE(PolicyFixture, "policy: no workspace where a command could lea
 }
 
 }  // namespace
+TEST_CASE("policy: an entry that is only spoken of is judged by its text") {
+    const PolicyFixture fixture;
+    const auto policy = fixture.make_policy();
+    REQUIRE(policy);
+    const auto fault_of = [&](const std::string& path) {
+        return (*policy)->find_entry_fault(path).value_or("");
+    };
+
+    CHECK(fault_of("/srv/data").empty());
+    CHECK(fault_of(fixture.home + "/absent").empty());
+    CHECK(fault_of(fixture.tree / "other/absent").empty());
+    CHECK(fault_of("/").find("root of the file system") != std::string::npos);
+    CHECK(fault_of("/home").find("directory of the whole system") != std::string::npos);
+    CHECK(fault_of("/proc/1/environ").find("inside a tree of the running system") !=
+          std::string::npos);
+    CHECK(fault_of("/run/absent").find("inside a tree of the running system") != std::string::npos);
+    CHECK(fault_of(fixture.home).find("home directory of u") != std::string::npos);
+    CHECK(fault_of(fixture.tree.path()).find("it holds") != std::string::npos);
+    CHECK(fault_of(fixture.home + "/.ssh/absent").find("credentials") != std::string::npos);
+    CHECK(fault_of("/srv/absent/.aws/x").find("credentials") != std::string::npos);
+    CHECK(fault_of(fixture.tree / "vault/keys/ring").find("credentials") != std::string::npos);
+    CHECK(fault_of(fixture.home + "/.cache/mechad/x").find("mechad's own") != std::string::npos);
+    CHECK(fault_of(fixture.tree / "later/not").find("it holds mechad's own") != std::string::npos);
+    CHECK(fault_of(fixture.tree / "runtime/absent").find("runtime directory") != std::string::npos);
+}
+
+TEST_CASE("policy: what lies in another user's home is told by its text, the user's own is not") {
+    ForbiddenPlaces places;
+    places.forbid_home("/srv/homes", "the home directory of all", ForbiddenPlaces::Owner::other);
+    places.forbid_home("/srv/homes/u", "the home directory of u", ForbiddenPlaces::Owner::self);
+    places.forbid_home("/srv/homes/u/guest", "the home directory of g",
+                       ForbiddenPlaces::Owner::other);
+    places.forbid_home("/srv/homes/u", "the home directory of a twin",
+                       ForbiddenPlaces::Owner::other);
+    places.forbid_home("/", "the home directory of nobody", ForbiddenPlaces::Owner::other);
+
+    CHECK(places.find_by_text("/srv/homes/u/data") == std::nullopt);
+    CHECK(places.find_by_text("/srv/x") == std::nullopt);
+    CHECK(places.find_by_text("/srv/homes/v/data") == "it lies in the home directory of all");
+    CHECK(places.find_by_text("/srv/homes/u/guest/x") == "it lies in the home directory of g");
+    CHECK(places.find_by_text("/srv/homes/u").value_or("").starts_with("it is"));
+}
+
 }  // namespace mechad
