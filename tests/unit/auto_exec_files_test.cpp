@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/auto_exec_files.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "daemon/os/syscalls.hpp"
+#include "tests/unit/result_printer.hpp"
+#include "tests/unit/temp_tree.hpp"
+
+using namespace mechad;
+
+namespace {
+
+class Workspace {
+public:
+    Workspace()
+        : path_(tree_.make_dir("w")),
+          fd_(std::move(*os::open_file(path_, O_PATH | O_DIRECTORY))),
+          before_(AutoExecFiles::look(fd_)) {}
+
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+    void write(const std::string& name, std::string_view text, mode_t mode = 0644) const {
+        tree_.make_file("w/" + name, text);
+        REQUIRE(::chmod((*this / name).c_str(), mode) == 0);
+    }
+    void link(const std::string& target, const std::string& name) const {
+        tree_.make_link(target, "w/" + name);
+    }
+    const TempTree& tree() const { return tree_; }
+
+    void look() { before_ = AutoExecFiles::look(fd_); }
+    std::vector<std::string> notes() const { return AutoExecFiles::look(fd_).notes_since(before_); }
+    // There is one note, and it says that of that name.
+    bool says(const std::string& what, const std::string& name) const {
+        const auto found = notes();
+        CAPTURE(found.size());
+        return found.size() == 1 &&
+               found[0].starts_with(what + " while the run lasted: \"" + name + "\", ");
+    }
+
+private:
+    TempTree tree_;
+    std::string path_;
+    os::UniqueFd fd_;
+    AutoExecFiles before_;
+};
+
+}  // namespace
+
+TEST_CASE("auto-exec files: each of the list is noted when it is made, and when it is changed") {
+    for (const std::string name : {".git/config",
+                                   ".git/config.worktree",
+                                   ".gitconfig",
+                                   ".envrc",
+                                   ".bash_profile",
+                                   ".bash_login",
+                                   ".bashrc",
+                                   ".profile",
+                                   ".zshenv",
+                                   ".zprofile",
+                                   ".zshrc",
+                                   ".vscode/tasks.json",
+                                   ".vscode/settings.json",
+                                   ".mcp.json",
+                                   ".npmrc",
+                                   ".netrc",
+                                   ".idea/workspace.xml",
+                                   ".claude/settings.json",
+                                   ".codex/config.toml",
+                                   ".cursor/mcp.json",
+                                   ".devcontainer/devcontainer.json",
+                                   ".husky/pre-commit"}) {
+        CAPTURE(name);
+        Workspace workspace;
+        CHECK(workspace.notes().empty());
+
+        workspace.write(name, "one");
+        CHECK(workspace.says("created", name));
+
+        workspace.look();
+        CHECK(workspace.notes().empty());
+        workspace.write(name, "another");
+        CHECK(workspace.says("changed", name));
+
+        workspace.look();
+        REQUIRE(::chmod((workspace / name).c_str(), 0755) == 0);
+        CHECK(workspace.says("changed", name));
+
+        workspace.look();
+        std::filesystem::remove(workspace / name);
+        CHECK(workspace.notes().empty());
+    }
+}
+
+TEST_CASE("auto-exec files: other files are nobody's business") {
+    const Workspace workspace;
+    workspace.write("main.c", "x");
+    workspace.write(".gitignore", "x");
+    workspace.write("sub/.git/config", "x");
+    workspace.write(".git/index", "x");
+    workspace.write(".git/objects/ab/cd", "x");
+
+    CHECK(workspace.notes().empty());
+}
+
+TEST_CASE("auto-exec files: of the hooks, those are noted that git would run") {
+    Workspace workspace;
+    workspace.write(".git/hooks/post-checkout.sample", "x", 0755);
+    workspace.write(".git/hooks/notes", "x", 0644);
+    CHECK(workspace.notes().empty());
+    workspace.write(".claude/a.sample", "x");
+    CHECK(workspace.says("created", ".claude/a.sample"));
+    workspace.look();
+
+    workspace.write(".git/hooks/post-checkout", "x", 0755);
+    CHECK(workspace.says("created", ".git/hooks/post-checkout"));
+
+    workspace.look();
+    REQUIRE(::chmod((workspace / ".git/hooks/notes").c_str(), 0744) == 0);
+    CHECK(workspace.says("changed", ".git/hooks/notes"));
+
+    workspace.look();
+    workspace.link("/bin/true", ".git/hooks/pre-push");
+    CHECK(workspace.says("created", ".git/hooks/pre-push"));
+}
+
+TEST_CASE("auto-exec files: a link is noted and not followed") {
+    Workspace workspace;
+    const std::string outside = workspace.tree().make_file("outside/settings.json", "x");
+
+    workspace.link("../outside/settings.json", ".mcp.json");
+    CHECK(workspace.says("created", ".mcp.json"));
+    workspace.look();
+    workspace.tree().make_file("outside/settings.json", "longer than before");
+    CHECK(workspace.notes().empty());
+
+    workspace.link("../outside", ".claude");
+    CHECK(workspace.says("created", ".claude"));
+    workspace.look();
+    workspace.tree().make_file("outside/more.json", "x");
+    CHECK(workspace.notes().empty());
+    std::filesystem::remove(workspace / ".claude");
+    workspace.link("../elsewhere", ".claude");
+    CHECK(workspace.says("changed", ".claude"));
+}
+
+TEST_CASE("auto-exec files: what stands in for the repository is noted, and not what it leads to") {
+    Workspace workspace;
+    workspace.tree().make_file("outside/config", "x");
+    workspace.link("../outside", ".git");
+    CHECK(workspace.says("created", ".git"));
+
+    workspace.look();
+    workspace.tree().make_file("outside/config", "longer than before");
+    CHECK(workspace.notes().empty());
+
+    std::filesystem::remove(workspace / ".git");
+    workspace.write(".git", "gitdir: /elsewhere");
+    CHECK(workspace.says("changed", ".git"));
+}
+
+TEST_CASE("auto-exec files: what would block whoever opens it is only looked at") {
+    const Workspace workspace;
+    REQUIRE(::mkdir((workspace / ".git").c_str(), 0700) == 0);
+    REQUIRE(::mkfifo((workspace / ".envrc").c_str(), 0600) == 0);
+    REQUIRE(::mkfifo((workspace / ".idea").c_str(), 0600) == 0);
+    REQUIRE(::mkdir((workspace / ".codex").c_str(), 0700) == 0);
+    REQUIRE(::mkfifo((workspace / ".codex/pipe").c_str(), 0600) == 0);
+
+    CHECK(workspace.notes().size() == 3);
+}
+
+TEST_CASE("auto-exec files: a directory that cannot be listed hides no other file") {
+    const Workspace workspace;
+    workspace.write(".idea/a.xml", "x");
+    REQUIRE(::chmod((workspace / ".idea").c_str(), 0000) == 0);
+    workspace.write(".envrc", "x");
+
+    const auto notes = workspace.notes();
+
+    CHECK(std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
+              return note.find("\".envrc\"") != std::string::npos;
+          }) == 1);
+    REQUIRE(::chmod((workspace / ".idea").c_str(), 0700) == 0);
+}
+
+TEST_CASE("auto-exec files: of a directory with too many entries the directory is noted") {
+    Workspace workspace;
+    for (std::size_t i = 0; i <= AutoExecFiles::listed_max; ++i) {
+        workspace.write(".claude/f" + std::to_string(i), "x");
+    }
+    workspace.look();
+    CHECK(workspace.notes().empty());
+
+    workspace.write(".claude/one-more", "x");
+
+    CHECK(workspace.says("changed", ".claude"));
+}
+
+TEST_CASE("auto-exec files: names are escaped and cut, and there are few sentences") {
+    const Workspace workspace;
+    workspace.write(".claude/\x1b]0;x\x07\n\xe2\x80\xae" + std::string(200, 'n'), "x");
+    const auto one = workspace.notes();
+    REQUIRE(one.size() == 1);
+    CHECK(one[0].find("\\x1b]0;x\\x07\\x0a") != std::string::npos);
+    CHECK(one[0].find('\n') == std::string::npos);
+    CHECK(one[0].size() < 300);
+
+    for (int i = 0; i < 40; ++i) workspace.write(".idea/" + std::to_string(i), "x");
+    const auto many = workspace.notes();
+    REQUIRE(many.size() == AutoExecFiles::notes_max);
+    CHECK(many.back().starts_with("34 more files"));
+}
+
+TEST_CASE("auto-exec files: what could not be looked at is told") {
+    Workspace workspace;
+    struct rlimit before {};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const struct rlimit none { 3, before.rlim_max };
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+
+    const auto notes = workspace.notes();
+
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0].find("cannot be told") != std::string::npos);
+}
