@@ -50,6 +50,22 @@ std::vector<BoundPath> binds_of(const Backend& backend, const Box& box) {
     return binds;
 }
 
+BoxView view_of(const Backend& backend, const Box& box, const os::HostFacts& host,
+                const Policy& policy) {
+    BoxView view{
+        .is_confined = backend.confined,
+        .is_network_open = box.network(),
+        .may_open_network = policy.config().daemon.network_override == NetworkOverride::allow,
+        .home = host.home,
+        .system = {},
+        .private_directories = {"/tmp", "/var/tmp", "/dev/shm"},
+        .binds = binds_of(backend, box),
+        .find_fault = [&policy](const std::string& path) { return policy.find_entry_fault(path); }};
+    view.system.reserve(host.system.size());
+    for (const os::SystemEntry& entry : host.system) view.system.push_back(entry.path);
+    return view;
+}
+
 std::optional<std::string> find_exposure(os::BoundSockets& sockets, const Box& box) {
     const auto found = sockets.find_below(writable_places(box));
     if (!found) {

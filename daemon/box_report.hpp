@@ -8,6 +8,7 @@
 
 #include "daemon/backend/backend.hpp"
 #include "daemon/claims.hpp"
+#include "daemon/hints.hpp"
 #include "daemon/os/bound_sockets.hpp"
 #include "daemon/policy.hpp"
 #include "proto/messages.hpp"
@@ -23,6 +24,10 @@ std::string lowered_note(const std::string& because);
 
 // What the box shows of the user's files.
 std::vector<BoundPath> binds_of(const Backend& backend, const Box& box);
+
+// What hints go by.
+BoxView view_of(const Backend& backend, const Box& box, const os::HostFacts& host,
+                const Policy& policy);
 
 // Why a program outside could carry out what this box writes, as a clause: it has bound a socket
 // there, or nobody can tell.

@@ -69,6 +69,7 @@ Engine::Engine(const boost::asio::any_io_executor& executor, const os::HostFacts
       run_services_{.executor = executor,
                     .backend = find_backend(policy_->config().sandbox.kind),
                     .host = &host_,
+                    .policy = policy_.get(),
                     .launcher = &launcher_,
                     .reaper = &reaper_,
                     .bound_sockets = &bound_sockets_,

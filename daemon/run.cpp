@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <iterator>
+
 #include "daemon/box_report.hpp"
 #include "daemon/launch/command_message.hpp"
 #include "daemon/launch/start_failure.hpp"
@@ -58,7 +60,9 @@ asio::awaitable<Result<ExitReport>> Run::execute(const Proofs& proofs) {
     if (failure) std::rethrow_exception(failure);
     note_late_lowering();
     look_for_sockets();
-    co_return make_report();
+    ExitReport report = make_report();
+    advise(report);
+    co_return report;
 }
 
 // From here on kill, a stopping daemon and other runs can reach this one.
@@ -164,6 +168,7 @@ Result<CommandStdio> Run::open_stdio() {
                                   .client = &client_,
                                   .limit_bytes = command.output_limit_bytes,
                                   .on_limit = {}};
+        if (stream == OutputStream::err) target.tail_bytes = stderr_tail_bytes;
         if (command.on_output_limit == OnOutputLimit::kill) {
             target.on_limit = [this] {
                 life_.stop(EndReason::output_limit);
@@ -183,6 +188,7 @@ asio::awaitable<Result<void>> Run::start_command() {
     if (life_.stop_reason()) co_return ended_before_start();
     auto stdio = open_stdio();
     if (!stdio) co_return stdio.error();
+    files_before_ = AutoExecFiles::look(admission_.box.workspace().fd);
     auto body = encode_command(admission_.box, admission_.command, plan_.hardening,
                                services_.filter, services_.command_file_limits);
     const auto sent = co_await box_->send_command(std::move(body), std::move(*stdio));
@@ -355,6 +361,18 @@ ExitReport Run::make_report() const {
     report.usage.wall = std::chrono::duration_cast<std::chrono::milliseconds>(life_.ended_at() -
                                                                               life_.started_at());
     return report;
+}
+
+// Once nothing of the run is left that could still change a file.
+void Run::advise(ExitReport& report) const {
+    const Box& box = admission_.box;
+    auto notes = AutoExecFiles::look(box.workspace().fd).notes_since(files_before_);
+    std::move(notes.begin(), notes.end(), std::back_inserter(report.notes));
+    if (report.exit_code == 0 && report.exit_signal == 0) return;
+    report.hints = make_hints({.stderr_lines = stderr_->tail_lines(),
+                               .exit_code = report.exit_code,
+                               .exit_signal = report.exit_signal},
+                              view_of(*services_.backend, box, *services_.host, *services_.policy));
 }
 
 Error Run::ended_before_start() const {

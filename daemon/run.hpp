@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "daemon/auto_exec_files.hpp"
 #include "daemon/backend/backend.hpp"
 #include "daemon/claims.hpp"
 #include "daemon/launch/launcher.hpp"
@@ -30,6 +31,7 @@ struct RunServices {
     boost::asio::any_io_executor executor;
     const Backend* backend = nullptr;
     const os::HostFacts* host = nullptr;
+    const Policy* policy = nullptr;  // that admitted the run
     Launcher* launcher = nullptr;
     Reaper* reaper = nullptr;
     os::BoundSockets* bound_sockets = nullptr;
@@ -65,6 +67,7 @@ private:
     boost::asio::awaitable<void> relay_until_end();
     boost::asio::awaitable<void> end_streams();
     ExitReport make_report() const;
+    void advise(ExitReport& report) const;
 
     boost::asio::awaitable<void> carry(OutputPump& pump);
     boost::asio::awaitable<void> clear_after_init();
@@ -97,6 +100,7 @@ private:
     std::vector<int> early_signals_;  // asked for before the command started
     Capabilities worst_;              // over the run's life
     std::vector<std::string> end_notes_;
+    AutoExecFiles files_before_;  // as of before the command
     bool has_news_of_egress_ = false;
     bool is_clearing_ = false;
     bool is_over_ = false;

@@ -23,6 +23,21 @@ constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
 OutputPump::OutputPump(const asio::any_io_executor& executor, os::UniqueFd read_end, Target target)
     : pipe_(executor, read_end.release()), target_(std::move(target)), buffer_(chunk_bytes) {}
 
+void OutputPump::keep_tail(std::string_view chunk) {
+    if (target_.tail_bytes == 0) return;
+    if (chunk.size() > target_.tail_bytes) chunk.remove_prefix(chunk.size() - target_.tail_bytes);
+    tail_.append(chunk);
+    if (tail_.size() > 2 * target_.tail_bytes) tail_.erase(0, tail_.size() - target_.tail_bytes);
+}
+
+std::string_view OutputPump::tail_lines() const {
+    std::string_view tail(tail_);
+    if (bytes_ <= target_.tail_bytes) return tail;
+    tail.remove_prefix(tail.size() - target_.tail_bytes);
+    const std::size_t end = tail.find('\n');
+    return end == std::string_view::npos ? std::string_view() : tail.substr(end + 1);
+}
+
 asio::awaitable<void> OutputPump::deliver(std::string_view chunk) {
     if (target_.limit_bytes) {
         const std::uint64_t before = bytes_ - chunk.size();
@@ -45,8 +60,10 @@ asio::awaitable<void> OutputPump::carry() {
     for (;;) {
         const ssize_t got = ::read(pipe_.native_handle(), buffer_.data(), buffer_.size());
         if (got > 0) {
-            bytes_ += static_cast<std::uint64_t>(got);
-            co_await deliver({buffer_.data(), static_cast<std::size_t>(got)});
+            const std::string_view chunk(buffer_.data(), static_cast<std::size_t>(got));
+            bytes_ += chunk.size();
+            keep_tail(chunk);
+            co_await deliver(chunk);
             continue;
         }
         if (got == 0 || (errno != EAGAIN && errno != EINTR) || is_finishing_) break;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/os/unique_fd.hpp"
@@ -23,6 +25,7 @@ public:
         RunClient* client = nullptr;
         std::optional<std::uint64_t> limit_bytes;  // no limit when empty
         std::function<void()> on_limit;            // called once, when the limit is passed
+        std::size_t tail_bytes = 0;                // to be kept for tail_lines()
     };
 
     // `read_end` must be non-blocking.
@@ -36,13 +39,17 @@ public:
     bool is_ended() const { return is_ended_; }
     bool is_truncated() const { return is_truncated_; }
     std::uint64_t bytes() const { return bytes_; }
+    // Of the last `tail_bytes`, delivered or not, the whole lines.
+    std::string_view tail_lines() const;
 
 private:
+    void keep_tail(std::string_view chunk);
     boost::asio::awaitable<void> deliver(std::string_view chunk);
 
     boost::asio::posix::stream_descriptor pipe_;
     Target target_;
     std::vector<char> buffer_;
+    std::string tail_;  // at most twice tail_bytes
     std::uint64_t bytes_ = 0;
     bool is_truncated_ = false;
     bool is_client_gone_ = false;

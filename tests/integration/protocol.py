@@ -13,6 +13,7 @@ SLOWDOWN = float(os.environ.get("MECHAD_TEST_SLOWDOWN") or 1)
 DEADLINE_S = 30 * SLOWDOWN  # for what should take moments; a hanging command takes 300 s
 
 LINE_BYTES_MAX = 65536
+HINTS_MAX, HINT_BYTES_MAX = 3, 300
 _ERRORS = pathlib.Path(__file__).parents[2] / "proto" / "errors.json"
 
 
@@ -67,6 +68,9 @@ def check_result(result):
     for name, kind in {"truncated": bool, "bytes": int}.items():
         require_members(result[name], {"stdout": kind, "stderr": kind}, name)
     require_members(result["usage"], {"wall_ms": int, "cpu_ms": int, "max_rss_kb": int}, "usage")
+    require(len(result["hints"]) <= HINTS_MAX, f"hints: {result['hints']}")
+    for hint in result["hints"]:
+        require(hint.startswith("Perhaps ") and len(hint.encode()) <= HINT_BYTES_MAX, hint)
 
 
 def check_error(error, is_running=False):
