@@ -17,7 +17,8 @@ Result<JsonValue> ask(const std::string& socket_path, const decltype(Call::param
     if (!message) return message.error();
     if (auto* reply = std::get_if<Reply>(&*message)) return std::move(reply->result);
     if (const auto* error = std::get_if<ErrorReply>(&*message)) {
-        return Error(ErrorKind::internal, error->message, {}, error->hint);
+        return Error(error_kind_from(error->kind).value_or(ErrorKind::internal), error->message, {},
+                     error->hint);
     }
     return Error(ErrorKind::internal, "mechad did not answer the question");
 }

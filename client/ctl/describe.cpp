@@ -4,7 +4,6 @@
 #include "client/ctl/ask.hpp"
 #include "client/ctl/commands.hpp"
 #include "client/ctl/words.hpp"
-#include "daemon/os/printable.hpp"
 
 namespace mechad::ctl {
 
@@ -12,19 +11,15 @@ namespace {
 
 void print_description(const DescribeReport& report) {
     const BoxReport& box = report.box;
-    std::cout << "backend      " << box.backend << (box.confined ? "" : ", NOTHING IS CONFINED")
-              << "\n"
-              << "network      " << (box.network ? "open" : "closed") << "\n";
+    print_backend(box.backend, box.confined);
+    print_fact("network", word_for_network(box.network));
     print_capabilities(box.capabilities);
-    if (box.claims.empty()) std::cout << "claims       none\n";
-    for (const auto& claim : box.claims) {
-        std::cout << "claim        " << claim.key << ": " << claim.value << "\n";
-    }
+    if (box.claims.empty()) print_fact("claims", "none");
+    for (const auto& claim : box.claims) print_fact("claim", claim.key + ": " + claim.value);
     for (const auto& bind : report.binds) {
-        std::cout << (bind.access == Access::read_only ? "read-only    " : "writable     ")
-                  << os::printable(bind.path) << "\n";
+        print_fact(bind.access == Access::read_only ? "read-only" : "writable", bind.path);
     }
-    for (const auto& note : box.notes) std::cout << "note         " << note << "\n";
+    for (const auto& note : box.notes) print_fact("note", note);
 }
 
 }  // namespace

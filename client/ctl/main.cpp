@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "client/ctl/commands.hpp"
+#include "client/ctl/verbs.hpp"
 #include "client/socket.hpp"
 #include "daemon/os/printable.hpp"
 
@@ -13,25 +14,50 @@ void complain(const std::string& message, const std::string& hint) {
               << "\n";
 }
 
-}  // namespace mechad::ctl
+namespace {
 
-int main(int argc, char** argv) {
-    using namespace mechad;
-    using namespace mechad::ctl;
-    const auto options = parse_options({argv + 1, argv + argc});
-    if (!options) {
-        complain(options.error().message() + ". Nothing was executed.", options.error().hint());
-        return exit_refused;
-    }
-    const std::string socket = options->socket.empty() ? find_socket_path() : options->socket;
-    switch (options->verb) {
-        case Verb::help: std::cout << usage_text; return 0;
-        case Verb::version: std::cout << "mechad-ctl " << MECHAD_VERSION << "\n"; return 0;
-        case Verb::run: return run(socket, options->spawn);
-        case Verb::describe: return describe(socket, options->spawn, options->json);
-        case Verb::recheck: return recheck(socket);
-        case Verb::doctor: return doctor(socket, options->json);
-        case Verb::status: return status(socket, options->json);
-    }
+int refuse(const Error& error) {
+    complain(error.message() + ". Nothing was executed.", error.hint());
     return exit_refused;
 }
+
+int act(const Verb& verb, Words& words, Options& options) {
+    if (auto parsed = verb.parse(words, options); !parsed) return refuse(parsed.error());
+    if (options.socket.empty()) options.socket = find_socket_path();
+    return verb.act(options);
+}
+
+int act(const std::vector<std::string>& all) {
+    Options options;
+    Words words(all);
+    while (!words.is_over()) {
+        const std::string word = words.take();
+        if (word == "--help") {
+            std::cout << help_text();
+            return 0;
+        }
+        if (word == "--version") {
+            std::cout << "mechad-ctl " << MECHAD_VERSION << "\n";
+            return 0;
+        }
+        if (word == "--socket") {
+            if (words.is_over()) return refuse(fault("--socket needs a path"));
+            options.socket = words.take();
+            continue;
+        }
+        const Verb* const verb = find_verb(word);
+        if (verb == nullptr) return refuse(fault("unknown word " + word));
+        if (words.next_is("--help")) {
+            std::cout << help_text(*verb);
+            return 0;
+        }
+        return act(*verb, words, options);
+    }
+    return refuse(fault("say what to do"));
+}
+
+}  // namespace
+
+}  // namespace mechad::ctl
+
+int main(int argc, char** argv) { return mechad::ctl::act({argv + 1, argv + argc}); }

@@ -9,39 +9,22 @@
 #include <filesystem>
 #include <optional>
 
+#include "proto/signals.hpp"
+
 namespace mechad::ctl {
-
-const char* const usage_text =
-    "usage: mechad-ctl [--socket PATH] run [OPTION]... -- PROGRAM [ARG]...\n"
-    "       mechad-ctl [--socket PATH] run [OPTION]... -c COMMAND\n"
-    "       mechad-ctl [--socket PATH] describe [--workspace D] [--network|--no-network] [--json]\n"
-    "       mechad-ctl [--socket PATH] status [--json]\n"
-    "       mechad-ctl [--socket PATH] recheck\n"
-    "       mechad-ctl [--socket PATH] doctor [--json]\n"
-    "\n"
-    "run: in a box. describe: what such a run would be told, starting nothing. status: of the\n"
-    "daemon. recheck: prove the sandbox again.\n"
-    "\n"
-    "  --workspace D     run there; default: the current directory\n"
-    "  --cwd D           working directory beneath the workspace\n"
-    "  --network         open the network for this run\n"
-    "  --no-network      close it\n"
-    "  --env NAME=VALUE  set a variable; --env NAME passes one on\n"
-    "  --timeout S       end the run after S seconds (fractions allowed)\n"
-    "  --output-limit N  deliver at most N bytes of each output stream\n"
-    "  --label L         a name for list and status\n"
-    "\n"
-    "Exit codes of run: the command's own, 128+N when signal N ended it, 124 timeout,\n"
-    "125 mechad refused or is absent, 126 not executable, 127 not found. With 125 to\n"
-    "127 and a line on stderr, nothing was executed.\n"
-    "Exit codes of status and recheck: 0 proved, 1 refusing, 125 unreachable.\n"
-    "Exit codes of describe: 0 answered, 125 refused or unreachable.\n";
-
-namespace {
 
 Error fault(const std::string& message) {
     return Error(ErrorKind::invalid_request, message, {}, "mechad-ctl --help");
 }
+
+std::vector<std::string> Words::take_rest() {
+    std::vector<std::string> rest(words_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                  words_.end());
+    next_ = words_.size();
+    return rest;
+}
+
+namespace {
 
 std::optional<std::chrono::milliseconds> parse_seconds(const std::string& text) {
     double seconds = 0;
@@ -71,23 +54,6 @@ Result<void> add_env(SpawnParams& spawn, const std::string& entry) {
     spawn.env.emplace_back(name, value);
     return {};
 }
-
-class Words {
-public:
-    explicit Words(const std::vector<std::string>& words) : words_(words) {}
-    bool is_over() const { return next_ == words_.size(); }
-    const std::string& take() { return words_[next_++]; }
-    std::vector<std::string> take_rest() {
-        std::vector<std::string> rest(words_.begin() + static_cast<std::ptrdiff_t>(next_),
-                                      words_.end());
-        next_ = words_.size();
-        return rest;
-    }
-
-private:
-    const std::vector<std::string>& words_;
-    std::size_t next_ = 0;
-};
 
 // Options that take a value.
 Result<void> take_value(SpawnParams& spawn, const std::string& name, const std::string& value) {
@@ -129,18 +95,45 @@ Result<void> choose_workspace(SpawnParams& spawn) {
     return {};
 }
 
-Result<void> parse_run(Words& words, SpawnParams& spawn) {
+// By name, with or without SIG, or by number.
+std::optional<int> parse_signal(const std::string& text) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size()) {
+        return number >= 1 && number <= 64 ? std::optional(number) : std::nullopt;
+    }
+    return signal_number(text.starts_with("SIG") ? text : "SIG" + text);
+}
+
+// Options of run that take no value; false when it is another word.
+Result<bool> take_flag(const std::string& word, Options& options) {
+    if (word == "--hints") {
+        options.hints = true;
+        return true;
+    }
+    if (word != "--network" && word != "--no-network") return false;
+    if (auto chosen = choose_network(options.spawn, word == "--network"); !chosen) {
+        return chosen.error();
+    }
+    return true;
+}
+
+}  // namespace
+
+Result<void> parse_run(Words& words, Options& options) {
+    SpawnParams& spawn = options.spawn;
     while (!words.is_over()) {
         const std::string word = words.take();
         if (word == "--" || word.empty() || word.front() != '-') {
             spawn.argv = words.take_rest();
             if (word != "--") spawn.argv->insert(spawn.argv->begin(), word);
-        } else if (word == "--network" || word == "--no-network") {
-            if (auto chosen = choose_network(spawn, word == "--network"); !chosen) return chosen;
-        } else {
-            if (words.is_over()) return fault("run: " + word + " is unknown or lacks its value");
-            if (auto taken = take_value(spawn, word, words.take()); !taken) return taken.error();
+            continue;
         }
+        const auto is_flag = take_flag(word, options);
+        if (!is_flag) return is_flag.error();
+        if (*is_flag) continue;
+        if (words.is_over()) return fault("run: " + word + " is unknown or lacks its value");
+        if (auto taken = take_value(spawn, word, words.take()); !taken) return taken.error();
     }
     const bool has_argv = spawn.argv && !spawn.argv->empty();
     if (has_argv == spawn.command.has_value()) {
@@ -170,58 +163,45 @@ Result<void> parse_describe(Words& words, Options& options) {
 }
 
 Result<void> parse_status(Words& words, Options& options) {
-    for (const auto& rest : words.take_rest()) {
-        if (rest != "--json") return fault("only --json may follow, not " + rest);
+    for (const auto& word : words.take_rest()) {
+        if (word != "--json") return fault("status: unknown option " + word);
         options.json = true;
     }
     return {};
 }
 
-// What follows the verb, which is the last word before its own.
-Result<void> parse_verb(const std::string& verb, Words& words, Options& options) {
-    if (verb == "run") {
-        options.verb = Verb::run;
-        return parse_run(words, options.spawn);
+Result<void> parse_doctor(Words& words, Options& options) {
+    for (const auto& word : words.take_rest()) {
+        if (word != "--json") return fault("doctor: unknown option " + word);
+        options.json = true;
     }
-    if (verb == "describe") {
-        options.verb = Verb::describe;
-        return parse_describe(words, options);
-    }
-    if (verb == "status") {
-        options.verb = Verb::status;
-        return parse_status(words, options);
-    }
-    if (verb == "doctor") {
-        options.verb = Verb::doctor;
-        return parse_status(words, options);
-    }
-    if (verb == "recheck") {
-        options.verb = Verb::recheck;
-        if (!words.is_over()) return fault("recheck: unknown option " + words.take());
-        return {};
-    }
-    return fault("unknown word " + verb);
+    return {};
 }
 
-}  // namespace
+Result<void> parse_recheck(Words& words, Options&) {
+    if (!words.is_over()) return fault("recheck: unknown option " + words.take());
+    return {};
+}
 
-Result<Options> parse_options(const std::vector<std::string>& all) {
-    Options options;
-    Words words(all);
-    while (!words.is_over()) {
-        const std::string word = words.take();
-        if (word == "--socket") {
-            if (words.is_over()) return fault("--socket needs a path");
-            options.socket = words.take();
-        } else if (word == "--help" || word == "--version") {
-            options.verb = word == "--help" ? Verb::help : Verb::version;
-            return options;
-        } else {
-            if (auto parsed = parse_verb(word, words, options); !parsed) return parsed.error();
-            return options;
-        }
+Result<void> parse_ps(Words& words, Options& options) {
+    for (const auto& word : words.take_rest()) {
+        if (word != "--json" && word != "--recent") return fault("ps: unknown option " + word);
+        (word == "--json" ? options.json : options.list.recent) = true;
     }
-    return fault("say what to do");
+    return {};
+}
+
+Result<void> parse_kill(Words& words, Options& options) {
+    const auto rest = words.take_rest();
+    if (rest.empty() || rest.size() > 2 || rest[0].empty() || rest[0].front() == '-') {
+        return fault("kill: give RUN [SIGNAL]; mechad-ctl ps lists the runs");
+    }
+    options.kill.run = rest[0];
+    if (rest.size() == 1) return {};
+    options.kill.signal = parse_signal(rest[1]);
+    if (options.kill.signal) return {};
+    return fault("kill: " + rest[1] +
+                 " is no signal; give a name such as TERM or SIGTERM, or a number from 1 to 64");
 }
 
 }  // namespace mechad::ctl

@@ -62,7 +62,8 @@ int code_for(const ExitReport& report) {
 // daemon may wait for us to take output before it takes more input.
 class Relay {
 public:
-    explicit Relay(os::UniqueFd socket) : socket_(std::move(socket)), signals_(take_signals()) {}
+    Relay(os::UniqueFd socket, Advice advice)
+        : socket_(std::move(socket)), signals_(take_signals()), advice_(advice) {}
 
     int carry(const SpawnParams& spawn) {
         outbox_ = encode_call(Call{RequestId(std::int64_t{1}), spawn});
@@ -152,11 +153,13 @@ private:
             const auto report = decode_exit_report(reply->result);
             code_ = report ? code_for(*report) : exit_refused;
             if (!report) complain(report.error().message(), {});
+            if (report && advice_ == Advice::shown) print_advice(*report);
         }
     }
 
     os::UniqueFd socket_;
     os::UniqueFd signals_;
+    Advice advice_;
     std::string outbox_;
     std::string inbox_;
     bool is_started_ = false;
@@ -166,13 +169,13 @@ private:
 
 }  // namespace
 
-int run(const std::string& socket_path, const SpawnParams& spawn) {
+int run(const std::string& socket_path, const SpawnParams& spawn, Advice advice) {
     auto socket = connect_to_daemon(socket_path);
     if (!socket) {
         complain(socket.error().message() + ". Nothing was executed.", socket.error().hint());
         return exit_refused;
     }
-    return Relay(std::move(*socket)).carry(spawn);
+    return Relay(std::move(*socket), advice).carry(spawn);
 }
 
 }  // namespace mechad::ctl

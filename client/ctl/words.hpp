@@ -2,8 +2,9 @@
 // What several commands say to people, in the same words.
 #pragma once
 
-#include <iostream>
+#include <string>
 
+#include "client/ctl/paper.hpp"
 #include "proto/messages.hpp"
 
 namespace mechad::ctl {
@@ -17,19 +18,31 @@ inline const char* word_for(PreflightState state) {
     return "unknown";
 }
 
+inline const char* word_for(Egress egress) { return egress == Egress::none ? "none" : "chosen"; }
+
+inline const char* word_for_network(bool is_open) { return is_open ? "open" : "closed"; }
+
 inline void print_state(const PreflightReport& preflight) {
-    std::cout << "state        " << word_for(preflight.state) << "\n";
-    if (preflight.state != PreflightState::failed) return;
-    std::cout << "reason       " << preflight.reason << "\n"
-              << "remedy       " << preflight.remedy << "\n";
+    const bool is_failed = preflight.state == PreflightState::failed;
+    const bool is_passed = preflight.state == PreflightState::passed;
+    print_fact("state", word_for(preflight.state),
+               is_failed   ? Tone::bad
+               : is_passed ? Tone::good
+                           : Tone::plain);
+    if (!is_failed) return;
+    print_fact("reason", preflight.reason);
+    print_fact("remedy", preflight.remedy);
+}
+
+inline void print_backend(const std::string& name, bool is_confined) {
+    print_fact("backend", name + (is_confined ? "" : ", NOTHING IS CONFINED"),
+               is_confined ? Tone::plain : Tone::bad);
 }
 
 inline void print_capabilities(const Capabilities& said) {
-    std::cout << "egress       " << (said.egress == Egress::none ? "none" : "chosen") << "\n"
-              << "reads        "
-              << (said.reaches_beyond_workspace ? "can leave the workspace"
-                                                : "workspace and system directories only")
-              << "\n";
+    print_fact("egress", word_for(said.egress));
+    print_fact("reads", said.reaches_beyond_workspace ? "can leave the workspace"
+                                                      : "workspace and system directories only");
 }
 
 }  // namespace mechad::ctl

@@ -10,8 +10,8 @@ from support import BwrapTestCase, NoneTestCase
 STATUS = {"version": str, "protocol": list, "features": list, "backend": str,
           "backend_version": str, "confined": bool, "network": bool, "network_override": str,
           "claims": dict, "capabilities": dict, "preflight": dict, "runs_active": int,
-          "runs_max": int, "policy_digest": str, "config_path": str, "socket_path": str,
-          "env_absent": list, "notes": list}
+          "runs_max": int, "limits": dict, "policy_digest": str, "config_path": str,
+          "socket_path": str, "env_absent": list, "notes": list}
 LISTED = {"run": str, "pid": int, "label": str, "workspace": str, "network": bool, "egress": str,
           "age_ms": int, "bytes": dict}
 

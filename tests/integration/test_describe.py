@@ -182,8 +182,8 @@ class RecheckTests:
                               capture_output=True, timeout=DEADLINE_S, env={})
         self.assertEqual((told.returncode, told.stderr), (1, b""))
         failed = daemon.status()["preflight"]
-        for text in (failed["reason"], failed["remedy"]):
-            self.assertIn(text.encode(), told.stdout)
+        for line in (failed["reason"] + "\n" + failed["remedy"]).splitlines():
+            self.assertIn(line.encode() + b"\n", told.stdout)
         self.assertEqual(os.listdir(workspace), [])
 
         state.mkdir(mode=0o700)
