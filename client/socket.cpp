@@ -2,11 +2,13 @@
 #include "client/socket.hpp"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <mechad/error.hpp>
 
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/unix_socket.hpp"
@@ -16,14 +18,8 @@ namespace mechad {
 namespace {
 
 std::string environment_value(const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody may set it now
     return value == nullptr ? std::string() : std::string(value);
-}
-
-Error unreachable(const std::string& path, int error) {
-    return Error(ErrorKind::internal,
-                 "mechad is not reachable at " + path + ": " + os::errno_text(error), "socket",
-                 "start mechad, or name its socket with --socket or $MECHAD_SOCKET");
 }
 
 }  // namespace
@@ -34,53 +30,77 @@ std::string find_socket_path() {
                                  .uid = ::geteuid()});
 }
 
-Result<os::UniqueFd> connect_to_daemon(const std::string& path) {
-    const auto address = os::socket_address(path);
-    if (!address) return unreachable(path, ENAMETOOLONG);
-    os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket) return os::os_error("make a socket", errno, "socket");
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) !=
-        0) {
-        return unreachable(path, errno);
-    }
+namespace client {
+
+namespace {
+
+constexpr std::chrono::microseconds queue_wait_min{1};
+constexpr std::chrono::hours queue_wait_max{24 * 365};
+
+Error unreachable(const std::string& path, int error) {
+    return {ErrorKind::unreachable,
+            Executed::no,
+            "mechad is not reachable at " + path + ": " + os::errno_text(error),
+            {.field = "socket",
+             .hint = "start mechad, or name its socket with --socket or $MECHAD_SOCKET",
+             .os_errno = error}};
+}
+
+Error failed(const std::string& what, int error, const std::string& call) {
+    return {ErrorKind::unreachable,
+            Executed::no,
+            "cannot " + what + ": " + os::errno_text(error) + " (" + call + ")",
+            {.os_errno = error}};
+}
+
+// connect(2) waits while the daemon's queue is full, for as long as a send may wait.
+void limit_wait(const os::UniqueFd& socket, Time until) {
+    if (until == never) return;
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+        until - std::chrono::steady_clock::now());
+    const auto wait = std::clamp<std::chrono::microseconds>(left, queue_wait_min, queue_wait_max);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(wait);
+    const timeval limit{.tv_sec = seconds.count(), .tv_usec = (wait - seconds).count()};
+    (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+void check_server(const os::UniqueFd& socket, const std::string& path) {
     ucred server{};
     socklen_t size = sizeof server;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &server, &size) != 0) {
-        return os::os_error("learn who serves " + path, errno, "getsockopt");
+        throw failed("learn who serves " + path, errno, "getsockopt");
     }
-    if (server.uid != ::geteuid()) {
-        return Error(ErrorKind::policy_denied,
-                     path + " is served by uid " + std::to_string(server.uid) +
-                         ", not by this user: nothing it says can be believed",
-                     "socket");
+    if (server.uid == ::geteuid()) return;
+    throw Error(ErrorKind::untrusted_server, Executed::no,
+                path + " is served by uid " + std::to_string(server.uid) +
+                    ", not by this user: nothing it says can be believed",
+                {.field = "socket"});
+}
+
+}  // namespace
+
+os::UniqueFd connect_to_daemon(const std::string& path, Time until) {
+    const auto address = os::socket_address(path);
+    if (!address) throw unreachable(path, path.empty() ? ENOENT : ENAMETOOLONG);
+    os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket) throw failed("make a socket", errno, "socket");
+    limit_wait(socket, until);
+    while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) !=
+           0) {
+        if (errno == EAGAIN) {
+            throw Error(ErrorKind::deadline, Executed::no,
+                        path + " did not take the connection in time");
+        }
+        if (errno != EINTR) throw unreachable(path, errno);
+        limit_wait(socket, until);
+    }
+    check_server(socket, path);
+    if (const auto set = os::set_nonblocking(socket.get()); !set) {
+        throw failed("use the connection to " + path, set.error().os_errno(), "fcntl");
     }
     return socket;
 }
 
-bool send_all(const os::UniqueFd& socket, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) return false;
-        if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-}
-
-std::optional<std::string> receive_line(const os::UniqueFd& socket, std::string& inbox) {
-    for (std::size_t scanned = 0;;) {
-        const auto end = inbox.find('\n', scanned);
-        if (end != std::string::npos) {
-            std::string line = inbox.substr(0, end);
-            inbox.erase(0, end + 1);
-            return line;
-        }
-        scanned = inbox.size();
-        std::array<char, 65536> buffer;
-        const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return std::nullopt;
-        inbox.append(buffer.data(), static_cast<std::size_t>(got));
-    }
-}
+}  // namespace client
 
 }  // namespace mechad

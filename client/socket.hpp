@@ -2,24 +2,23 @@
 // Finds mechad's socket and connects to it, once it is sure who serves it.
 #pragma once
 
-#include <optional>
+#include <mechad/time.hpp>
 #include <string>
 
 #include "daemon/os/unique_fd.hpp"
-#include "proto/result.hpp"
 
 namespace mechad {
 
 // By the environment, in the order of PROTOCOL.md.
 std::string find_socket_path();
 
-// A blocking connection. Refuses a server of another uid: it could claim anything.
-Result<os::UniqueFd> connect_to_daemon(const std::string& path);
+namespace client {
 
-// Writes all; false when the daemon is gone.
-bool send_all(const os::UniqueFd& socket, std::string_view bytes);
+// A connection that does not block. Waits for a place in the daemon's queue at most until `until`.
+// Throws Error: unreachable, deadline, or untrusted_server for one of another uid, which could
+// claim anything.
+os::UniqueFd connect_to_daemon(const std::string& path, Time until);
 
-// One LF-ended line, without the LF, from `inbox` and then the socket; nullopt at end of file.
-std::optional<std::string> receive_line(const os::UniqueFd& socket, std::string& inbox);
+}  // namespace client
 
 }  // namespace mechad

@@ -4,17 +4,20 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <deque>
+#include <mechad/error.hpp>
 #include <optional>
 
+#include "client/control_call.hpp"
 #include "client/ctl/commands.hpp"
+#include "client/run_channel.hpp"
 #include "client/socket.hpp"
 #include "daemon/os/syscalls.hpp"
-#include "proto/codec.hpp"
 
 namespace mechad::ctl {
 
@@ -30,26 +33,21 @@ os::UniqueFd take_signals() {
     return os::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC));
 }
 
-// False when nobody reads it any more.
-bool write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
-        if (wrote > 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(wrote));
-        } else if (errno == EAGAIN) {
-            pollfd state{fd, POLLOUT, 0};
-            (void)::poll(&state, 1, -1);
-        } else if (errno != EINTR) {
-            return false;
-        }
+// A socket that took the number of a closed stdout would be sent the command's output. What stands
+// in for a closed one fails as that does: it reads where writing is due.
+void occupy_closed_streams() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) >= 0) continue;
+        const int access = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        auto stand_in = os::open_file("/dev/null", access);
+        if (stand_in) (void)stand_in->release();
     }
-    return true;
 }
 
-int code_for(const ErrorReply& error) {
-    complain(error.message, error.hint);
-    if (error.kind == "exec_not_found") return exit_not_found;
-    if (error.kind == "exec_not_permitted") return exit_not_executable;
+int code_for(const client::Error& error) {
+    complain(error.what(), error.hint());
+    if (error.kind() == client::ErrorKind::exec_not_found) return exit_not_found;
+    if (error.kind() == client::ErrorKind::exec_not_permitted) return exit_not_executable;
     return exit_refused;
 }
 
@@ -58,50 +56,150 @@ int code_for(const ExitReport& report) {
     return report.exit_signal != 0 ? 128 + report.exit_signal : report.exit_code;
 }
 
-// The connection of one run. Never blocks on sending while there is something to receive: the
-// daemon may wait for us to take output before it takes more input.
+// Signals on their way, one after the other so that they keep their order. By connections of their
+// own: the daemon stops reading that of a run whose command does not read its input.
+class Courier {
+public:
+    Courier(const std::string& socket_path, client::RunChannel& run)
+        : socket_path_(socket_path), run_(run) {}
+
+    void send(int signal) {
+        waiting_.push_back(signal);
+        if (!call_) send_next();
+    }
+
+    // For poll(2).
+    pollfd wanted() const {
+        if (!call_) return {-1, 0, 0};
+        return {call_->channel().fd(), call_->channel().wanted_events(), 0};
+    }
+
+    void take_answer() {
+        call_->channel().exchange();
+        try {
+            if (!call_->take_answer()) return;
+        } catch (const client::Error& error) {
+            give_up(error);
+        }
+        waiting_.pop_front();
+        call_.reset();
+        send_next();
+    }
+
+private:
+    void send_next() {
+        while (!waiting_.empty() && !call_) {
+            try {
+                call_.emplace(socket_path_, KillParams{run_.run(), waiting_.front()},
+                              client::in(std::chrono::milliseconds(0)));
+            } catch (const client::Error& error) {
+                give_up(error);
+                waiting_.pop_front();
+            }
+        }
+    }
+
+    // What was certainly not sent goes the way of the input, behind it.
+    void give_up(const client::Error& error) {
+        const bool has_ended = error.kind() == client::ErrorKind::no_such_run;
+        if (!has_ended && error.executed() == client::Executed::no) {
+            run_.queue_signal(waiting_.front());
+        }
+    }
+
+    const std::string& socket_path_;
+    client::RunChannel& run_;
+    std::deque<int> waiting_;
+    std::optional<client::ControlCall> call_;  // of waiting_.front()
+};
+
+// Waits for whatever can go on, so that none of the streams and signals waits for another.
 class Relay {
 public:
-    Relay(os::UniqueFd socket, Advice advice)
-        : socket_(std::move(socket)), signals_(take_signals()), advice_(advice) {}
+    Relay(const std::string& socket_path, client::RunChannel run, Advice advice)
+        : run_(std::move(run)),
+          courier_(socket_path, run_),
+          signals_(take_signals()),
+          advice_(advice) {}
 
-    int carry(const SpawnParams& spawn) {
-        outbox_ = encode_call(Call{RequestId(std::int64_t{1}), spawn});
-        while (!code_) turn();
+    int carry() {
+        while (!code_) {
+            take_messages();
+            if (!code_) turn();
+        }
         return *code_;
     }
 
 private:
-    void turn() {
-        // Input is read only when the last was sent: what does not fit waits where it is.
-        const bool wants_input = outbox_.empty() && !is_stdin_over_ && is_started_;
-        std::array<pollfd, 3> fds = {
-            pollfd{socket_.get(), static_cast<short>(outbox_.empty() ? POLLIN : (POLLIN | POLLOUT)),
-                   0},
-            pollfd{signals_.get(), POLLIN, 0}, pollfd{wants_input ? STDIN_FILENO : -1, POLLIN, 0}};
-        if (::poll(fds.data(), fds.size(), -1) < 0) return;
-        if ((fds[0].revents & POLLOUT) != 0) send_some();
-        if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive_some();
-        if ((fds[1].revents & POLLIN) != 0) forward_signal();
-        if (fds[2].revents != 0) read_stdin();
+    bool has_output() const { return written_ < output_.bytes.size(); }
+
+    int output_fd() const {
+        return output_.stream == OutputStream::out ? STDOUT_FILENO : STDERR_FILENO;
     }
 
-    void send_some() {
-        const ssize_t sent =
-            ::send(socket_.get(), outbox_.data(), outbox_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent > 0) outbox_.erase(0, static_cast<std::size_t>(sent));
-        // A refusal may be on its way although the rest of what we said was not read.
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) outbox_.clear();
+    // While output waits for its reader nothing more is received: the command is to wait as well.
+    pollfd wanted_of_run() const {
+        const int events = has_output() ? run_.channel().wanted_events() & ~POLLIN
+                                        : run_.channel().wanted_events();
+        return {events == 0 ? -1 : run_.channel().fd(), static_cast<short>(events), 0};
+    }
+
+    void turn() {
+        std::array<pollfd, 5> fds = {
+            wanted_of_run(),
+            pollfd{signals_.get(), POLLIN, 0},
+            courier_.wanted(),
+            pollfd{run_.takes_input() ? STDIN_FILENO : -1, POLLIN, 0},
+            pollfd{has_output() ? output_fd() : -1, POLLOUT, 0},
+        };
+        if (::poll(fds.data(), fds.size(), -1) < 0) return;
+        if (fds[0].revents != 0) {
+            if (has_output()) {
+                run_.flush();
+            } else {
+                run_.exchange();
+            }
+        }
+        if (fds[1].revents != 0) forward_signal();
+        if (fds[2].revents != 0) courier_.take_answer();
+        if (fds[3].revents != 0) read_stdin();
+        if (fds[4].revents != 0) write_output();
+    }
+
+    void take_messages() {
+        while (!code_ && !has_output()) {
+            auto message = run_.take();
+            if (!message) return;
+            if (auto* const output = std::get_if<Output>(&*message)) {
+                output_ = std::move(*output);
+                written_ = 0;
+            } else if (const auto* const report = std::get_if<ExitReport>(&*message)) {
+                code_ = code_for(*report);
+                if (advice_ == Advice::shown) print_advice(*report);
+            }
+        }
     }
 
     void read_stdin() {
-        std::array<char, 32768> buffer;
+        std::array<char, client::RunChannel::input_bytes_max> buffer;
         const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
         if (got > 0) {
-            append_stdin({buffer.data(), static_cast<std::size_t>(got)}, outbox_);
+            (void)run_.give_input({buffer.data(), static_cast<std::size_t>(got)});
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            is_stdin_over_ = true;
-            outbox_ += encode_stdin_eof();
+            run_.end_input();
+        }
+    }
+
+    // No more than a pipe with room for something is sure to have room for: ours may block, and a
+    // signal may come.
+    void write_output() {
+        const auto rest = std::string_view(output_.bytes).substr(written_, PIPE_BUF);
+        const ssize_t wrote = ::write(output_fd(), rest.data(), rest.size());
+        if (wrote >= 0) {
+            written_ += static_cast<std::size_t>(wrote);
+        } else if (errno != EAGAIN && errno != EINTR) {
+            // As a pipe would: the command is not to run on for nobody.
+            code_ = 128 + SIGPIPE;
         }
     }
 
@@ -109,73 +207,33 @@ private:
         signalfd_siginfo caught;
         if (::read(signals_.get(), &caught, sizeof caught) != sizeof caught) return;
         const auto signal = static_cast<int>(caught.ssi_signo);
-        // Before the command runs there is nobody to forward to: leaving cancels.
-        if (!is_started_) code_ = 128 + signal;
-        outbox_ += encode_signal(signal);
-    }
-
-    void receive_some() {
-        std::array<char, 65536> buffer;
-        const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (got <= 0) {
-            complain(is_started_ ? "mechad went away; how the command ended is unknown"
-                                 : "mechad closed the connection without an answer; whether the "
-                                   "command ran is unknown",
-                     "see mechad's log");
-            code_ = exit_refused;
-            return;
-        }
-        inbox_.append(buffer.data(), static_cast<std::size_t>(got));
-        std::size_t begin = 0;
-        for (std::size_t end; !code_ && (end = inbox_.find('\n', begin)) != std::string::npos;
-             begin = end + 1) {
-            take_line(std::string_view(inbox_).substr(begin, end - begin));
-        }
-        inbox_.erase(0, begin);
-    }
-
-    void take_line(std::string_view line) {
-        auto message = decode_daemon_message(line);
-        if (!message) {
-            complain("mechad said what is not protocol v1: " + message.error().message(),
-                     "mechad and mechad-ctl must be of compatible versions");
-            code_ = exit_refused;
-        } else if (const auto* output = std::get_if<Output>(&*message)) {
-            const int fd = output->stream == OutputStream::out ? STDOUT_FILENO : STDERR_FILENO;
-            // As a pipe would: the command is not to run on for nobody.
-            if (!write_all(fd, output->bytes)) code_ = 128 + SIGPIPE;
-        } else if (std::holds_alternative<Started>(*message)) {
-            is_started_ = true;
-        } else if (const auto* error = std::get_if<ErrorReply>(&*message)) {
-            code_ = code_for(*error);
-        } else if (const auto* reply = std::get_if<Reply>(&*message)) {
-            const auto report = decode_exit_report(reply->result);
-            code_ = report ? code_for(*report) : exit_refused;
-            if (!report) complain(report.error().message(), {});
-            if (report && advice_ == Advice::shown) print_advice(*report);
+        if (run_.is_started()) {
+            courier_.send(signal);
+        } else {
+            // Before the command runs there is nobody to forward to: leaving cancels.
+            code_ = 128 + signal;
         }
     }
 
-    os::UniqueFd socket_;
+    client::RunChannel run_;
+    Courier courier_;
     os::UniqueFd signals_;
     Advice advice_;
-    std::string outbox_;
-    std::string inbox_;
-    bool is_started_ = false;
-    bool is_stdin_over_ = false;
+    Output output_;
+    std::size_t written_ = 0;  // of output_
     std::optional<int> code_;
 };
 
 }  // namespace
 
 int run(const std::string& socket_path, const SpawnParams& spawn, Advice advice) {
-    auto socket = connect_to_daemon(socket_path);
-    if (!socket) {
-        complain(socket.error().message() + ". Nothing was executed.", socket.error().hint());
-        return exit_refused;
+    occupy_closed_streams();
+    try {
+        client::RunChannel opened(client::connect_to_daemon(socket_path, client::never), spawn);
+        return Relay(socket_path, std::move(opened), advice).carry();
+    } catch (const client::Error& error) {
+        return code_for(error);
     }
-    return Relay(std::move(*socket), advice).carry(spawn);
 }
 
 }  // namespace mechad::ctl

@@ -24,7 +24,7 @@ build() {
 }
 
 # What a user of mechad needs built; everything else is for its tests.
-programs=(mechad mechad-ctl mechad-init mechad-probe)
+programs=(mechad mechad-ctl mechad-init mechad-probe mechad_client)
 
 # install_release PREFIX: builds what users get and installs it.
 install_release() {

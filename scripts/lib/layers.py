@@ -24,6 +24,7 @@ LAYERS = {
     "daemon/stream": ["proto", "daemon/os", "daemon/run_client.hpp"],
     "daemon": ["proto", "daemon"],
     "client": ["proto", "daemon/os"],
+    "client/include": [],
 }
 
 # Header prefix -> files that may include it, and why nobody else.
@@ -36,6 +37,8 @@ DOORS = [
      "libseccomp belongs to the filter"),
 ]
 
+PUBLIC = "client/include/"
+PUBLIC_HEADER = re.compile(r"mechad/[a-z_]+\.hpp")
 # Files that only turn text into text: none of them can look at a file, whatever a command wrote.
 # What they may include of this tree, beside their own header; of the system, only PURE_HEADERS.
 PURE = {
@@ -75,6 +78,13 @@ def door_violations(name, included):
             yield f"{name}: includes {included}: {reason}"
 
 
+def public_violations(name, bracket, included):
+    """What a program outside of this tree includes has to be there: the standard library."""
+    is_own = PUBLIC_HEADER.fullmatch(included) is not None
+    if bracket == '"' or ("/" in included and not is_own) or included.endswith(".h"):
+        yield f"{name}: includes {included}; a public header has only std and <mechad/...>"
+
+
 def pure_violations(name, bracket, included):
     stem = name.rsplit(".", 1)[0]
     if stem not in PURE:
@@ -111,6 +121,8 @@ def main():
         own = []
         for bracket, included in INCLUDE.findall(text):
             violations += door_violations(name, included)
+            if name.startswith(PUBLIC):
+                violations += public_violations(name, bracket, included)
             violations += pure_violations(name, bracket, included)
             if bracket == '"':
                 own.append(included)
