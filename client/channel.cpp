@@ -18,10 +18,10 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 // For poll(2); rounded up, so that a wait never ends early and spins.
 int wait_ms(Time until) {
     if (until == never) return -1;
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    return static_cast<int>(
-        std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+    const Time now = std::chrono::steady_clock::now();
+    if (until <= now) return 0;  // also what lies so far back that its distance has no number
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+    return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
 }
 
 }  // namespace

@@ -56,8 +56,9 @@ Error failed(const std::string& what, int error, const std::string& call) {
 // connect(2) waits while the daemon's queue is full, for as long as a send may wait.
 void limit_wait(const os::UniqueFd& socket, Time until) {
     if (until == never) return;
-    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
-        until - std::chrono::steady_clock::now());
+    const Time now = std::chrono::steady_clock::now();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::max(until, now) - now);
     const auto wait = std::clamp<std::chrono::microseconds>(left, queue_wait_min, queue_wait_max);
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(wait);
     const timeval limit{.tv_sec = seconds.count(), .tv_usec = (wait - seconds).count()};

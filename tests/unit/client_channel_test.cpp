@@ -62,6 +62,7 @@ TEST_CASE("channel: waiting ends when the time has passed") {
 
     CHECK(!channel.wait(client::in(std::chrono::milliseconds(0))));
     CHECK(!channel.wait(client::in(std::chrono::milliseconds(5))));
+    CHECK(!channel.wait(client::Time::min()));
     say(daemon, "x\n");
     CHECK(channel.wait(client::in(std::chrono::milliseconds(0))));
 }
