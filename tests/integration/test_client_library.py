@@ -189,7 +189,7 @@ class Runs(Consumers):
 
     def test_a_signal_arrives_although_input_is_congested(self):
         out, facts = self.consume("congest", self.workspace, "trap 'echo int; exit 9' INT; echo on;"
-                                  " while :; do sleep 0.02; done")
+                                  " while :; do :; done")
         self.assertEqual((facts["is_congested"], facts["is_sent"]), ("1", "1"))
         self.assertEqual((out, facts["code"]), (b"int\n", "9"))
 
@@ -217,7 +217,7 @@ class Runs(Consumers):
         for more, code, end in (([], "0", signal.SIGTERM), ([int(signal.SIGUSR1)], "6", 0)):
             with self.subTest(more):
                 consumer = self.start("wait", self.workspace, "trap 'exit 6' USR1; echo on; "
-                                      "while :; do sleep 0.02; done")
+                                      "while :; do :; done")
                 run = self.wait_fact(consumer, "run")
                 self.assertEqual(self.consume("list")[1]["run"], run)
                 self.assertEqual(self.consume("kill", run, *more)[1], {"is_done": "1"})
@@ -337,7 +337,8 @@ class Packaging(unittest.TestCase):
         shown = must(["nm", "-DC", "--defined-only", package.library]).splitlines()
         names = [line.split(" ", 2)[2] for line in shown]
         self.assertIn("mechad::client::Client::Client()", names)
-        own = re.compile(r"(typeinfo (name )?for |vtable for )?mechad::client::(Client|Run|Error)\b")
+        own = re.compile(r"(typeinfo (name )?for |vtable for )?"
+                         r"mechad::client::(Client|Run|Error)\b")
         foreign = [name for name in names if not own.match(name)
                    and not re.match(r"__(odr_)?asan|__(asan|ubsan|sancov)", name)]
         self.assertEqual(foreign, [])
