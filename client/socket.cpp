@@ -42,7 +42,7 @@ Error unreachable(const std::string& path, int error) {
             Executed::no,
             "mechad is not reachable at " + path + ": " + os::errno_text(error),
             {.field = "socket",
-             .hint = "start mechad, or name its socket with --socket or $MECHAD_SOCKET",
+             .hint = "start mechad, or name its socket with $MECHAD_SOCKET or --socket",
              .os_errno = error}};
 }
 

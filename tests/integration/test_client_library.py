@@ -250,7 +250,7 @@ class Runs(Consumers):
 
     def test_what_cannot_be_is_refused_and_leaves_the_run_as_it_is(self):
         out, facts = self.consume("misuse", self.workspace)
-        self.assertEqual((facts["kind"], facts["field"]), ("invalid_request", "input"))
+        self.assertEqual((facts["run_refused"], facts["write_refused"]), ("input", "input"))
         self.assertEqual((out, facts["taken"], facts["code"]), (b"abc", "3", "0"))
         self.assertEqual(facts["is_sent"], "0")  # a run that is over gets no signal
 

@@ -21,7 +21,8 @@ from test_bytes import RANDOM
 # SIGINT that comes as one ends.
 CATCHING = ("trap 'echo int' INT; trap 'echo usr1' USR1; trap 'echo term; exit 9' TERM; echo on; "
             "while :; do :; done")
-STUFF = bytes(4 << 20)
+MIB = 1 << 20
+STUFF = bytes(4 * MIB)
 
 
 def is_pending(pid, number):
@@ -79,10 +80,14 @@ class StreamTests:
 
     def test_a_signal_arrives_although_nobody_takes_the_output(self):
         process = self.start("-c", "trap 'touch seen; exit 9' INT; "
-                             "while :; do head -c 65536 /dev/zero; done")
-        reader = process.stdout.fileno()
-        capacity = fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
-        wait_until(lambda: self.readable_bytes(reader) >= capacity - 4096, "the pipe is full")
+                             "while :; do head -c 60000 /dev/zero; done")
+        seen = []
+
+        def is_stuck():
+            seen.append(self.readable_bytes(process.stdout.fileno()))
+            return seen[-1] > 0 and len(seen) > 10 and len(set(seen[-10:])) == 1
+
+        wait_until(is_stuck, "the pipe is full")
         process.send_signal(signal.SIGINT)
         wait_until(lambda: os.path.exists(f"{self.workspace}/seen"), "the command has seen it")
         process.stdout.read()
@@ -134,7 +139,7 @@ class StreamTests:
         process = self.start("--", "cat", stdin=in_reader, stdout=out_writer)
         for fd in (in_reader, out_writer):
             os.close(fd)
-        data = RANDOM * 8
+        data = RANDOM * (MIB // len(RANDOM))
 
         def feed():
             with os.fdopen(in_writer, "wb") as pipe:

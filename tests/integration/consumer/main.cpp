@@ -186,7 +186,7 @@ void misuse(const Client& mechad, const Words& words) {
     try {
         (void)mechad.run(request);
     } catch (const Error& error) {
-        say_error(error);
+        say("run_refused", error.field());
     }
     Run run = mechad.spawn(request);
     say("taken", run.write_stdin("abc"));
@@ -194,12 +194,11 @@ void misuse(const Client& mechad, const Words& words) {
     try {
         (void)run.write_stdin("more");
     } catch (const Error& error) {
-        say_error(error);
+        say("write_refused", error.field());
     }
-    while (run.relay([](const Event& event) {
+    run.relay([](const Event& event) {
         if (const auto* const output = std::get_if<Output>(&event)) write_out(output->bytes);
-    }) == false) {
-    }
+    });
     say("code", run.exit()->code);
     say("is_sent", run.send_signal(SIGINT));
 }
