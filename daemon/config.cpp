@@ -128,8 +128,8 @@ DaemonConfig read_daemon(ConfigTable table) {
     if (const auto runs_max = table.integer("runs_max", {1, 65536})) {
         daemon.runs_max = static_cast<std::uint32_t>(*runs_max);
     }
-    if (table.integer("idle_exit_s", {0, timeout_ms_max / 1000}).value_or(0) != 0) {
-        table.refuse("idle_exit_s", "must be 0 in this version, which does not exit when idle");
+    if (const auto idle_exit = table.integer("idle_exit_s", {0, timeout_ms_max / 1000})) {
+        daemon.idle_exit = std::chrono::seconds(*idle_exit);
     }
     if (const auto grace = table.integer("kill_grace_ms", {0, 600'000})) {
         daemon.kill_grace = std::chrono::milliseconds(*grace);
@@ -221,6 +221,7 @@ std::string digest_of(const SandboxConfig& sandbox, const DaemonConfig& daemon) 
     text.add("sandbox.submounts", std::uint64_t{sandbox.submounts});
     text.add("daemon.socket", daemon.socket.value_or(""));
     text.add("daemon.runs_max", std::uint64_t{daemon.runs_max});
+    text.add("daemon.idle_exit_s", std::to_string(daemon.idle_exit.count()));
     text.add("daemon.kill_grace_ms", std::to_string(daemon.kill_grace.count()));
     text.add("daemon.output_limit_bytes", optional_text(daemon.output_limit_bytes));
     text.add("daemon.timeout_ms", daemon.timeout ? std::to_string(daemon.timeout->count()) : "");

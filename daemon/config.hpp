@@ -41,6 +41,7 @@ struct SandboxConfig {
 struct DaemonConfig {
     std::optional<std::string> socket;
     std::uint32_t runs_max = 256;
+    std::chrono::seconds idle_exit{0};  // 0 = never; only when a service manager holds the socket
     std::chrono::milliseconds kill_grace{2000};
     std::optional<std::uint64_t> output_limit_bytes;  // per stream; absent = no limit
     std::optional<std::chrono::milliseconds> timeout;

@@ -11,11 +11,16 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include "daemon/activation.hpp"
 #include "daemon/check.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/log.hpp"
 #include "daemon/options.hpp"
+#include "daemon/os/printable.hpp"
+#include "daemon/os/service_manager.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/start_environment.hpp"
 
@@ -26,8 +31,14 @@ using namespace mechad;
 constexpr int exit_failed = 1;
 constexpr int exit_bad_config = 78;  // EX_CONFIG of sysexits.h: systemd does not restart it
 
+constexpr std::size_t status_bytes_max = 1024;  // as much as anybody reads of a status line
+
+std::string text_of(const Error& error) {
+    return error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")");
+}
+
 int fail(const Error& error, int code) {
-    log_error(error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")"));
+    log_error(text_of(error));
     return code;
 }
 
@@ -49,16 +60,43 @@ Result<Config> read_config(const Options& options, const Environment& environmen
     return config;
 }
 
-int run_daemon(const Options& options) {
-    const Environment environment = take_environment();
-    // Neither a command under none nor another program of the user may look into this process.
-    (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    (void)::signal(SIGPIPE, SIG_IGN);
+// From the configuration to the loop's end. A start that fails is told to whoever waits for it: the
+// service manager, and clients in the queue of the socket that it passed.
+class Start {
+public:
+    Start(const Options& options, const Environment& environment, const os::ServiceManager& manager)
+        : options_(options), environment_(environment), manager_(manager) {}
 
-    os::HostFacts host = os::gather_host_facts();
-    auto config = read_config(options, environment, host);
-    if (!config) return fail(config.error(), exit_bad_config);
-    if (host.uid == 0 && config->sandbox.kind != BackendKind::none) {
+    int run(std::optional<os::UniqueFd> passed) {
+        passed_ = std::move(passed);
+        os::HostFacts host = os::gather_host_facts();
+        auto config = read_config(options_, environment_, host);
+        if (!config) return give_up(config.error(), exit_bad_config);
+        if (host.uid == 0 && config->sandbox.kind != BackendKind::none) shield_device_nodes(host);
+        auto places = find_places(environment_, host, options_.socket, *config);
+        if (!places) return give_up(places.error(), exit_failed);
+        if (auto found = find_activated(*config, *places); !found) {
+            return give_up(found.error(), exit_bad_config);
+        }
+        auto policy = Policy::make(std::move(*config), host, places->own(), environment_);
+        if (!policy) return give_up(policy.error(), exit_bad_config);
+        if (options_.check) {
+            return run_check(host, std::move(*policy), *std::move(places),
+                             options_.json ? CheckOutput::json : CheckOutput::text);
+        }
+        return serve(host, std::move(*policy), *places);
+    }
+
+    int give_up(const Error& error, int code) const {
+        const std::string line = text_of(error);
+        (void)manager_.notify("STATUS=" + os::printable(line, status_bytes_max));
+        log_event(LogEvent::start_failed, line);
+        if (passed_) turn_away(*passed_, error);
+        return code;
+    }
+
+private:
+    static void shield_device_nodes(os::HostFacts& host) {
         if (auto shielded = os::shield_device_nodes(); !shielded) {
             host.notes.push_back(
                 "a command that runs as uid 0 can change the mode of the host's "
@@ -66,35 +104,67 @@ int run_daemon(const Options& options) {
                 shielded.error().message());
         }
     }
-    auto places = find_places(environment, host, options.socket, *config);
-    if (!places) return fail(places.error(), exit_failed);
-    auto policy = Policy::make(std::move(*config), host, places->own(), environment);
-    if (!policy) return fail(policy.error(), exit_bad_config);
-    if (options.check) {
-        return run_check(host, std::move(*policy), *std::move(places),
-                         options.json ? CheckOutput::json : CheckOutput::text);
-    }
-    // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
-    boost::asio::io_context loop(1);
-    boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
-    auto socket = ServerSocket::bind(places->socket);
-    if (!socket) return fail(socket.error(), exit_failed);
 
-    auto engine = Engine::make(loop.get_executor(), host, std::move(*policy), *places);
-    if (!engine) return fail(engine.error(), exit_failed);
-    auto daemon =
-        Daemon::make(loop.get_executor(), *std::move(engine), *places, socket->release_fd());
-    if (!daemon) return fail(daemon.error(), exit_failed);
-    boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(stop_signals),
-                          [&loop](const std::exception_ptr& failure) {
-                              if (failure) std::rethrow_exception(failure);
-                              loop.stop();
-                          });
-    loop.run();
-    socket->remove();
-    // Sessions that wait for a next call are suspended inside the loop and refer to the daemon:
-    // they go with the process, not one by one.
-    std::_Exit(0);
+    Result<void> find_activated(const Config& config, Places& places) const {
+        if (!passed_) return {};
+        auto path = find_activated_path(
+            *passed_, {.option = options_.socket, .config = config.daemon.socket});
+        if (!path) return path.error();
+        if (const auto named = value_of(environment_, "MECHAD_SOCKET");
+            !named.empty() && named != *path) {
+            log_warning("clients that go by $MECHAD_SOCKET look at " + named +
+                        ", and the service manager passed a socket at " + *path);
+        }
+        places.socket = *std::move(path);
+        return {};
+    }
+
+    int serve(const os::HostFacts& host, std::unique_ptr<Policy> policy, const Places& places) {
+        // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
+        boost::asio::io_context loop(1);
+        boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
+        auto socket = passed_ ? ServerSocket::adopt(places.socket, os::duplicate(*passed_))
+                              : ServerSocket::bind(places.socket);
+        if (!socket) return give_up(socket.error(), exit_failed);
+
+        auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
+        if (!engine) return give_up(engine.error(), exit_failed);
+        Service service{.listening = socket->release_fd(),
+                        .is_activated = passed_.has_value(),
+                        .manager = &manager_};
+        auto daemon =
+            Daemon::make(loop.get_executor(), *std::move(engine), places, std::move(service));
+        if (!daemon) return give_up(daemon.error(), exit_failed);
+        passed_.reset();
+        boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(stop_signals),
+                              [&loop](const std::exception_ptr& failure) {
+                                  if (failure) std::rethrow_exception(failure);
+                                  loop.stop();
+                              });
+        loop.run();
+        socket->remove();
+        // Sessions that wait for a next call are suspended inside the loop and refer to the daemon:
+        // they go with the process, not one by one.
+        std::_Exit(0);
+    }
+
+    const Options& options_;
+    const Environment& environment_;
+    const os::ServiceManager& manager_;
+    std::optional<os::UniqueFd> passed_;  // until the daemon serves it
+};
+
+int run_daemon(const Options& options) {
+    Environment environment = take_environment();
+    os::ServiceManager manager(environment);
+    if (manager.is_journal_on_stderr()) log_to_journal();
+    // Neither a command under none nor another program of the user may look into this process.
+    (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    (void)::signal(SIGPIPE, SIG_IGN);
+    Start start(options, environment, manager);
+    auto passed = manager.take_socket();
+    if (!passed) return start.give_up(passed.error(), exit_bad_config);
+    return start.run(*std::move(passed));
 }
 
 }  // namespace

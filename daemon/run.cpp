@@ -10,6 +10,7 @@
 #include "daemon/box_report.hpp"
 #include "daemon/launch/command_message.hpp"
 #include "daemon/launch/start_failure.hpp"
+#include "daemon/log.hpp"
 #include "proto/signals.hpp"
 
 namespace mechad {
@@ -212,6 +213,12 @@ asio::awaitable<void> Run::tell_started(const Proofs& proofs) {
     worst_ = started.box.capabilities;
     entry_.egress = worst_.egress;
     entry_.pid = static_cast<pid_t>(started.pid);
+    // Those of preflight have no id, and are no news.
+    if (!entry_.id.empty()) {
+        log_run_started({.run_id = entry_.id,
+                         .backend = std::string(services_.backend->name),
+                         .workspace = entry_.workspace});
+    }
     const bool is_told = co_await client_.started(started);
     if (!is_told) life_.stop(EndReason::cancelled);
 }

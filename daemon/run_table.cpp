@@ -50,6 +50,7 @@ std::vector<Leak> find_readable(std::vector<ActiveRun*> readers, std::vector<Act
 RunTable::Ticket::Ticket(RunTable& table, std::unique_ptr<ActiveRun> run)
     : table_(&table), run_(std::move(run)) {
     table_->runs_.emplace(run_->id, run_.get());
+    table_->count_changed();
 }
 
 RunTable::Ticket::~Ticket() {
@@ -154,6 +155,7 @@ std::vector<EndedRun> RunTable::list_recent() const {
 // At the end of a ticket: what is no more alive is listed as ended in the same moment.
 void RunTable::forget(const ActiveRun& run) {
     runs_.erase(run.id);
+    count_changed();
     if (!run.report) return;
     recent_.push_front({.run = {.run = run.id,
                                 .label = run.label,

@@ -96,6 +96,9 @@ public:
     std::vector<EndedRun> list_recent() const;
     static constexpr std::size_t recent_max = 64;
 
+    // Called whenever the number of active runs is another one.
+    void set_on_count(std::function<void()> on_count) { on_count_ = std::move(on_count); }
+
     // No more runs from now on; ends those that are alive.
     void shut_down();
     void shut_down_now();
@@ -107,12 +110,16 @@ private:
     };
 
     void forget(const ActiveRun& run);
+    void count_changed() const {
+        if (on_count_) on_count_();
+    }
     std::vector<Leak> find_leaks(ActiveRun& newcomer) const;
 
     std::size_t runs_max_;
     const SharedGround* ground_;
     std::map<std::string, ActiveRun*> runs_;
     std::deque<Remembered> recent_;  // the last one first
+    std::function<void()> on_count_;
     bool is_shutting_down_ = false;
 };
 

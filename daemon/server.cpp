@@ -43,14 +43,17 @@ Server::Server(const asio::any_io_executor& executor, os::UniqueFd listening,
     : executor_(executor),
       acceptor_(executor, asio::local::stream_protocol(), listening.release()),
       services_(services),
-      connections_(services.runs->runs_max() + spare_connections) {}
+      connections_(services.runs->runs_max() + spare_connections),
+      accepting_ended_(executor),
+      last_end_(Clock::now()) {}
 
 asio::awaitable<void> Server::accept_all() {
     asio::steady_timer pause(executor_);
     bool is_short = false;  // of descriptors or memory; logged once per shortage
-    for (;;) {
+    is_accepting_ = true;
+    while (acceptor_.is_open() && !is_pausing_) {
         auto [error, socket] = co_await acceptor_.async_accept(as_values);
-        if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+        if (error == asio::error::operation_aborted || (error && !acceptor_.is_open())) break;
         if (is_shortage(error) && connections_.dismiss_oldest_idle()) continue;
         if (error) {
             if (!std::exchange(is_short, true)) {
@@ -61,8 +64,37 @@ asio::awaitable<void> Server::accept_all() {
             continue;
         }
         is_short = false;
-        asio::co_spawn(executor_, serve_one(std::move(socket)), rethrow);
+        start_serving(std::move(socket));
     }
+    is_accepting_ = false;
+    accepting_ended_.notify();
+}
+
+void Server::start_serving(Connection::Socket socket) {
+    ++open_count_;
+    asio::co_spawn(executor_, serve_one(std::move(socket)),
+                   [this](const std::exception_ptr& failure) {
+                       --open_count_;
+                       last_end_ = Clock::now();
+                       rethrow(failure);
+                   });
+}
+
+std::optional<Clock::time_point> Server::idle_since() const {
+    if (open_count_ > 0) return std::nullopt;
+    return last_end_;
+}
+
+// An accepted connection whose turn has not come yet is in nobody's count: hence the wait.
+asio::awaitable<bool> Server::pause_if_idle() {
+    boost::system::error_code ignored;
+    is_pausing_ = true;
+    acceptor_.cancel(ignored);
+    while (is_accepting_) co_await accepting_ended_.wait();
+    is_pausing_ = false;
+    if (open_count_ == 0) co_return true;
+    if (acceptor_.is_open()) asio::co_spawn(executor_, accept_all(), rethrow);
+    co_return false;
 }
 
 asio::awaitable<void> Server::serve_one(Connection::Socket socket) {

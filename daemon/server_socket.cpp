@@ -121,25 +121,44 @@ Result<os::UniqueFd> listen_at(const std::string& path) {
     return fd;
 }
 
+// One daemon per socket.
+Result<os::UniqueFd> lock_beside(const std::string& path) {
+    return take_lock(
+        path + ".lock",
+        socket_error("another mechad serves " + path, "stop it, or name another socket"),
+        elsewhere);
+}
+
 }  // namespace
 
 Result<ServerSocket> ServerSocket::bind(const std::string& path) {
     if (auto checked = check_path(path); !checked) return checked.error();
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (auto prepared = prepare_directory(directory); !prepared) return prepared.error();
-    // One daemon per socket.
-    auto lock =
-        take_lock(path + ".lock",
-                  socket_error("another mechad serves " + path, "stop it, or name another socket"),
-                  elsewhere);
+    auto lock = lock_beside(path);
     if (!lock) return lock.error();
     auto fd = listen_at(path);
     if (!fd) return fd.error();
     return ServerSocket(path, std::move(*lock), std::move(*fd), file_at(path));
 }
 
+Result<ServerSocket> ServerSocket::adopt(const std::string& path, os::UniqueFd listening) {
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    if (auto prepared = prepare_directory(directory); !prepared) return prepared.error();
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
+        found.st_uid != ::geteuid()) {
+        return socket_error("nobody can find the socket that the service manager passed: " + path +
+                                " is not a socket of this user",
+                            "systemctl --user restart mechad.socket");
+    }
+    auto lock = lock_beside(path);
+    if (!lock) return lock.error();
+    return ServerSocket(path, std::move(*lock), std::move(listening), std::nullopt);
+}
+
 void ServerSocket::remove() {
-    if (lock_ && file_at(path_) == id_) (void)::unlink(path_.c_str());
+    if (lock_ && id_ && file_at(path_) == *id_) (void)::unlink(path_.c_str());
     lock_.reset();
 }
 

@@ -6,6 +6,7 @@
 
 #include "daemon/box_report.hpp"
 #include "daemon/connection_client.hpp"
+#include "daemon/log.hpp"
 #include "proto/codec.hpp"
 
 namespace mechad {
@@ -93,19 +94,25 @@ private:
                                                 "method", "open a connection for each run"));
         }
         co_await services_.preflight->wait_finished();
-        if (auto refusal = services_.preflight->refusal()) co_return co_await refuse(id, *refusal);
+        LogFields log{.backend = std::string(services_.run_services->backend->name)};
+        if (auto refusal = services_.preflight->refusal()) {
+            co_return co_await refuse_run(id, log, *refusal);
+        }
         const auto admission = services_.policy->admit(params);
-        if (!admission) co_return co_await refuse(id, as_shortage(admission.error()));
+        if (!admission) co_return co_await refuse_run(id, log, as_shortage(admission.error()));
+        log.workspace = admission->box.workspace().path;
         const Proofs proofs = services_.preflight->proofs();  // as of now, for the whole run
         const auto ticket = enter_table(*admission, proofs);
-        if (!ticket) co_return co_await refuse(id, ticket.error());
+        if (!ticket) co_return co_await refuse_run(id, log, ticket.error());
+        log.run_id = (*ticket)->id;
 
         ConnectionClient client(connection_);
         const auto report =
             co_await Run(*services_.run_services, *admission, client, **ticket).execute(proofs);
         const bool is_proved = report || report.error().step() != Run::proof_step;
         services_.preflight->note_box(is_proved, is_proved ? "" : report.error().message());
-        if (!report) co_return co_await refuse(id, as_shortage(report.error()));
+        if (!report) co_return co_await refuse_run(id, log, as_shortage(report.error()));
+        log_run_ended(log, *report);
         (*ticket)->report = *report;
         // The run stays in the table until its client has the result.
         const std::string line = encode_result(id, *report);
@@ -194,6 +201,11 @@ private:
         if (params.signal && run->signal) run->signal(*params.signal);
         if (!params.signal && run->stop) run->stop(EndReason::killed);
         return encode_result(id, KillReport{params.run});
+    }
+
+    asio::awaitable<void> refuse_run(const RequestId& id, LogFields log, Error error) {
+        log_run_refused(std::move(log), error);
+        co_await refuse(id, std::move(error));
     }
 
     // The last word: nothing runs here that would have to be spared.

@@ -60,6 +60,8 @@ Result<UniqueFd> make_memfd(const char* name, std::string_view contents) {
     return fd;
 }
 
+UniqueFd duplicate(const UniqueFd& fd) { return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
+
 Result<void> set_nonblocking(int fd) {
     const int flags = ::fcntl(fd, F_GETFL);
     if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {

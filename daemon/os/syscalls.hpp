@@ -27,6 +27,8 @@ Result<std::pair<UniqueFd, UniqueFd>> make_control_pair();
 // An anonymous file holding `contents`, positioned at its start.
 Result<UniqueFd> make_memfd(const char* name, std::string_view contents);
 Result<void> set_nonblocking(int fd);
+// Another descriptor of the same open file; empty when none is free.
+UniqueFd duplicate(const UniqueFd& fd);
 // False when `limit` passed first.
 bool wait_readable(int fd, std::chrono::milliseconds limit);
 

@@ -250,7 +250,9 @@ void Preflight::adopt(Verdict verdict) {
     }
     report_.state = PreflightState::passed;
     proofs_ = make_proofs(report_.probes);
-    log_info("preflight passed: " + std::string(services_.backend->name));
+    const std::string backend(services_.backend->name);
+    log_event(LogEvent::preflight_passed, "preflight passed: " + backend, {.backend = backend});
+    if (on_verdict_) on_verdict_();
 }
 
 void Preflight::fail(std::string reason, std::string remedy) {
@@ -258,7 +260,9 @@ void Preflight::fail(std::string reason, std::string remedy) {
     report_.reason = std::move(reason);
     report_.remedy = std::move(remedy.append(then_recheck));
     proofs_ = {};
-    log_warning("preflight failed, no run is accepted: " + report_.reason);
+    log_event(LogEvent::preflight_failed, "preflight failed, no run is accepted: " + report_.reason,
+              {.backend = std::string(services_.backend->name)});
+    if (on_verdict_) on_verdict_();
 }
 
 void Preflight::note_box(bool is_proved, const std::string& why) {

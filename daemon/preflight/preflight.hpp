@@ -60,6 +60,9 @@ public:
         on_leak_ = std::move(on_leak);
     }
 
+    // Called after each verdict.
+    void set_on_verdict(std::function<void()> on_verdict) { on_verdict_ = std::move(on_verdict); }
+
     bool is_probing() const { return is_probing_; }
     // Makes a recheck end soon, whatever it finds.
     void abort();
@@ -96,6 +99,7 @@ private:
     PreflightReport report_;
     Proofs proofs_;
     std::function<void(const std::string&)> on_leak_;
+    std::function<void()> on_verdict_;
     ActiveRun* probe_run_ = nullptr;  // the probe's run that is under way
     const Surroundings* surroundings_ = nullptr;
     bool is_probing_ = false;

@@ -35,6 +35,8 @@ DOORS = [
      "toml++ belongs to the configuration"),
     (re.compile(r"seccomp\.h"), re.compile(r"daemon/os/seccomp[a-z_]*\.cpp"),
      "libseccomp belongs to the filter"),
+    (re.compile(r"systemd/"), re.compile(r"daemon/os/(journal|service_manager)\.cpp"),
+     "libsystemd belongs to what speaks with systemd"),
 ]
 
 PUBLIC = "client/include/"

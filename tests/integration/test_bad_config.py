@@ -103,7 +103,8 @@ BAD_TEXTS = [
       for key in LIMITS],
     ("[sandbox]\nimage = ''", "2:9:", ["must name an image"]),
     ("[sandbox]\nshared_tmp = 'no'", "2:14:", ["must be true or false"]),
-    ("[daemon]\nidle_exit_s = 5", "2:15:", ["must be 0 in this version"]),
+    *[(f"[daemon]\nidle_exit_s = {number}", "2:15:", ["must be an integer from 0 to 2678400"])
+      for number in ("-1", "2678401", "0.5", "'1m'")],
 ]
 
 GOOD_TEXTS = ["", "# nothing\n", "\ufeff[sandbox]\nkind = 'none'\n", "[sandbox]\r\nkind='none'\r\n",

@@ -112,7 +112,8 @@ const BadConfig bad_configs[] = {
     {"[sandbox]\nimage = \"\"", "sandbox.image", "2:9", "must name an image"},
     {"[sandbox]\nshared_tmp = true", "sandbox.shared_tmp", "2:14", "is not enforced"},
     {"[sandbox]\nshared_tmp = 1", "sandbox.shared_tmp", "2:14", "must be true or false"},
-    {"[daemon]\nidle_exit_s = 60", "daemon.idle_exit_s", "2:15", "must be 0 in this version"},
+    {"[daemon]\nidle_exit_s = 2678401", "daemon.idle_exit_s", "2:15", "from 0 to 2678400"},
+    {"[daemon]\nidle_exit_s = 0.5", "daemon.idle_exit_s", "2:15", "an integer from 0"},
     {"[daemon]\nidle_exit_s = -1", "daemon.idle_exit_s", "2:15", "an integer from 0"},
     // Not TOML.
     {"[sandbox\n", "", "1:9", "not valid TOML"},
@@ -199,7 +200,7 @@ submounts = true
 [daemon]
 socket = "/run/x.sock"
 runs_max = 3
-idle_exit_s = 0
+idle_exit_s = 900
 kill_grace_ms = 0
 output_limit_bytes = 0
 timeout_ms = 5000
@@ -217,6 +218,7 @@ network_override = "narrow"
     CHECK(config.sandbox.submounts);
     CHECK(config.daemon.socket == "/run/x.sock");
     CHECK(config.daemon.runs_max == 3);
+    CHECK(config.daemon.idle_exit == std::chrono::minutes(15));
     CHECK(config.daemon.kill_grace == std::chrono::milliseconds(0));
     CHECK(config.daemon.output_limit_bytes == 0);
     CHECK(config.daemon.timeout == std::chrono::milliseconds(5000));
@@ -232,6 +234,7 @@ TEST_CASE("config: the digest follows the values, not the text") {
     CHECK(parsed("sandbox = { network = false }").digest == defaults);
     CHECK(parsed("[sandbox]\nnetwork = true").digest != defaults);
     CHECK(parsed("[daemon]\ntimeout_ms = 1").digest != defaults);
+    CHECK(parsed("[daemon]\nidle_exit_s = 1").digest != defaults);
     CHECK(parsed("[sandbox]\nreadable = [\"/a\"]").digest !=
           parsed("[sandbox]\nwritable = [\"/a\"]").digest);
     CHECK(parsed("[sandbox]\nenv = [\"A\"]").digest != parsed("[sandbox]\nenv = [\"A=\"]").digest);
