@@ -11,7 +11,7 @@ BWRAP = os.path.realpath("/usr/bin/bwrap")
 
 # mode -> what the launcher does is in the script below.
 SCRIPT = r'''#!/usr/bin/python3 -IS
-import ctypes, os, socket, struct, sys
+import ctypes, os, socket, struct, sys, time
 REAL, STATE = %(real)r, %(state)r
 args = sys.argv[1:]
 mode, _, text = open(STATE).read().partition("\n")
@@ -70,6 +70,10 @@ def leave(seconds):
     os.read(ready, 1)
 
 command = args[3:]
+if mode == "wait":  # until it is to be something else
+    while (state := open(STATE).read()).startswith("wait"):
+        time.sleep(0.02)
+    mode, _, text = state.partition("\n")
 if mode.startswith("leave-and-"):
     leave(text)
     mode, text = mode[len("leave-and-"):], "3"
