@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 import unittest
 
 from processes import read_proc, wait_until
@@ -164,20 +165,21 @@ class RunsTests:
     def painted(self, **env):
         """What status prints on a terminal."""
         master, slave = os.openpty()
-        try:
-            process = subprocess.Popen(
-                [MECHAD_CTL, "--socket", self.daemon.socket, "status"], stdout=slave,
-                stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": HOME, **env})
-        finally:
-            os.close(slave)
+        process = subprocess.Popen(
+            [MECHAD_CTL, "--socket", self.daemon.socket, "status"], stdout=slave,
+            stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": HOME, **env})
+
+        def mark_the_end():  # a terminal that hangs up may lose what was not read yet
+            process.wait(DEADLINE_S)
+            os.write(slave, b"END OF TEXT")
+        marker = threading.Thread(target=mark_the_end)
+        marker.start()
         text = b""
-        with open(master, "rb", buffering=0) as terminal:
-            try:
-                while part := terminal.read(1 << 16):
-                    text += part
-            except OSError:  # EIO: nobody holds the other end any more
-                pass
-            self.assertEqual(process.wait(DEADLINE_S), 0)
+        with open(master, "rb", buffering=0) as terminal, open(slave, "wb", buffering=0):
+            while not text.endswith(b"END OF TEXT"):
+                text += terminal.read(1 << 16)
+            marker.join()
+        self.assertEqual(process.returncode, 0)
         return text
 
     def test_colour_is_for_terminals_that_want_it(self):
