@@ -28,11 +28,6 @@ bool is_colourful() {
            ::isatty(STDOUT_FILENO) == 1;
 }
 
-std::string painted(std::string text, Tone tone) {
-    if (tone == Tone::plain || !is_colourful()) return text;
-    return (tone == Tone::good ? "\x1b[32m" : "\x1b[1;31m") + std::move(text) + "\x1b[0m";
-}
-
 // In characters; a terminal may show some of them wider.
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
@@ -55,6 +50,11 @@ std::string shown(std::string_view text) {
 }
 
 }  // namespace
+
+std::string painted(std::string text, Tone tone) {
+    if (tone == Tone::plain || !is_colourful()) return text;
+    return (tone == Tone::good ? "\x1b[32m" : "\x1b[1;31m") + std::move(text) + "\x1b[0m";
+}
 
 void print_fact(std::string_view name, std::string_view value, Tone tone) {
     std::string label = padded(name, name_width);

@@ -14,6 +14,8 @@ namespace mechad::ctl {
 // absent or "dumb". Nothing is said by colour alone.
 enum class Tone { plain, good, bad };
 
+std::string painted(std::string text, Tone tone);
+
 // "name         value". A value of several lines is indented.
 void print_fact(std::string_view name, std::string_view value, Tone tone = Tone::plain);
 

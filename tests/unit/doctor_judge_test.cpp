@@ -55,6 +55,8 @@ DoctorFacts healthy() {
     facts.daemon = *facts.configured.status;
     facts.unit = {.socket_unit = "/usr/lib/systemd/user/mechad.socket",
                   .is_enabled = true,
+                  .config = "/home/u/.config/mechad/config.toml",
+                  .has_config = true,
                   .has_manager = true,
                   .lingers = true,
                   .user = "u"};
@@ -215,6 +217,8 @@ TEST_CASE("doctor: a daemon that clients do not look for is told with the variab
 
 TEST_CASE("doctor: what systemd and the kernel lack are warnings with a fix") {
     DoctorFacts facts = healthy();
+    facts.unit.has_config = false;
+    CHECK(has(find(facts, "unit").cause, "opens nothing without /home/u/.config"));
     facts.unit.is_enabled = false;
     facts.unit.lingers = false;
     facts.delegation.controllers = {"pids"};

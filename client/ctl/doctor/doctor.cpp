@@ -5,6 +5,7 @@
 #include "client/ctl/commands.hpp"
 #include "client/ctl/doctor/facts.hpp"
 #include "client/ctl/doctor/judge.hpp"
+#include "client/ctl/paper.hpp"
 #include "daemon/os/printable.hpp"
 #include "proto/codec.hpp"
 #include "proto/json_writer.hpp"
@@ -22,6 +23,15 @@ const char* sign_of(Mark mark) {
         case Mark::bad: return "\u2717";
     }
     return "?";
+}
+
+Tone tone_of(Mark mark) {
+    switch (mark) {
+        case Mark::good: return Tone::good;
+        case Mark::warning: return Tone::plain;
+        case Mark::bad: return Tone::bad;
+    }
+    return Tone::bad;
 }
 
 const char* word_for(Mark mark) {
@@ -50,8 +60,8 @@ void print_finding(const Finding& finding) {
     const std::string margin(name_width + 3, ' ');
     std::string name = finding.check;
     name.resize(std::max(name.size() + 1, name_width), ' ');
-    std::cout << sign_of(finding.mark) << " " << name << " " << indented(finding.cause, margin)
-              << "\n";
+    std::cout << painted(sign_of(finding.mark), tone_of(finding.mark)) << " " << name << " "
+              << indented(finding.cause, margin) << "\n";
     if (!finding.fix.empty()) {
         std::cout << margin << "fix: " << indented(finding.fix, margin + "     ") << "\n";
     }

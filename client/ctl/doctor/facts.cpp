@@ -68,11 +68,12 @@ void ask_daemon(DoctorFacts& facts) {
 UnitFacts look_at_unit(uid_t uid, const std::string& home, const std::string& user) {
     const std::string config_base = environment_value("XDG_CONFIG_HOME");
     const std::string data_base = environment_value("XDG_DATA_HOME");
-    const std::string own =
-        (config_base.empty() ? home + "/.config" : config_base) + "/systemd/user";
+    const std::string config_home = config_base.empty() ? home + "/.config" : config_base;
+    const std::string own = config_home + "/systemd/user";
     const std::string data =
         (data_base.empty() ? home + "/.local/share" : data_base) + "/systemd/user";
-    UnitFacts facts{.user = user};
+    UnitFacts facts{.config = config_home + "/mechad/config.toml", .user = user};
+    facts.has_config = exists(facts.config);
     for (const std::string& place :
          {own, std::string("/etc/systemd/user"), data, std::string("/usr/local/lib/systemd/user"),
           std::string("/usr/lib/systemd/user")}) {

@@ -35,6 +35,8 @@ struct SocketFacts {
 struct UnitFacts {
     std::string socket_unit = {};  // the path of mechad.socket; empty: not installed where it looks
     bool is_enabled = false;
+    std::string config = {};  // the file without which the unit opens nothing
+    bool has_config = false;
     bool has_manager = false;  // it runs, for this user
     bool lingers = false;
     std::string user = {};

@@ -188,6 +188,11 @@ Finding judge_unit(const UnitFacts& unit) {
         return {"unit", Mark::warning, unit.socket_unit + " is not enabled",
                 "systemctl --user enable --now mechad.socket"};
     }
+    if (!unit.has_config) {
+        return {"unit", Mark::warning,
+                unit.socket_unit + " is enabled, and opens nothing without " + unit.config,
+                "write that file, then: systemctl --user start mechad.socket"};
+    }
     return {"unit", Mark::good, unit.socket_unit + " is enabled", ""};
 }
 
