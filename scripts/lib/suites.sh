@@ -112,7 +112,7 @@ tests_as() {
     fi
     suite "unit, $preset, $name" doctest 300 "${runner[@]}" "$work/$preset/bin/unit_tests" || true
     suite "integration, $preset, $name" unittest 1200 "${runner[@]}" \
-        /usr/bin/python3 "$work/integration.py" "$work/src/tests/integration" 3 || true
+        /usr/bin/python3 "$work/integration.py" "$work/src/tests/integration" 4 || true
     if [[ $preset == asan ]]; then
         suite "sanitizer reports, $name" step 10 \
             "$root/scripts/lib/no_reports" "$work/tmp-$name/sanitizer" || true
