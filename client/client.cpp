@@ -104,6 +104,16 @@ std::vector<RunSummary> Client::list(Time until) const {
     return runs;
 }
 
+std::vector<EndedRun> Client::list_recent(Time until) const {
+    ListReport report =
+        ask_for(socket_path_, ListParams{.recent = true}, until, decode_list_report);
+    std::vector<EndedRun> runs;
+    if (!report.recent) return runs;
+    runs.reserve(report.recent->size());
+    for (auto& run : *report.recent) runs.push_back(from_wire(std::move(run)));
+    return runs;
+}
+
 void Client::kill(const std::string& run, std::optional<int> signal, Time until) const {
     (void)ask(socket_path_, KillParams{run, signal}, until);
 }

@@ -197,6 +197,8 @@ Status from_wire(StatusReport report) {
     status.preflight = from_wire(std::move(report.preflight));
     status.active_run_count = report.runs_active;
     status.run_count_max = report.runs_max;
+    status.limits = {report.limits.timeout, report.limits.output_limit_bytes, report.limits.tmp_mb,
+                     report.limits.kill_grace};
     status.policy_digest = std::move(report.policy_digest);
     status.config_path = std::move(report.config_path);
     status.socket_path = std::move(report.socket_path);
@@ -214,6 +216,12 @@ RunSummary from_wire(mechad::RunSummary summary) {
             summary.age,
             summary.stdout_bytes,
             summary.stderr_bytes};
+}
+
+EndedRun from_wire(mechad::EndedRun run) {
+    return {std::move(run.run), std::move(run.label),  std::move(run.workspace),
+            run.network,        from_wire(run.egress), run.exit_code,
+            run.exit_signal,    from_wire(run.reason), run.ended_ago};
 }
 
 }  // namespace mechad::client

@@ -28,5 +28,6 @@ Description from_wire(DescribeReport report);
 Preflight from_wire(PreflightReport report);
 Status from_wire(StatusReport report);
 RunSummary from_wire(mechad::RunSummary summary);
+EndedRun from_wire(mechad::EndedRun run);
 
 }  // namespace mechad::client

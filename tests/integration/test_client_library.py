@@ -228,6 +228,7 @@ class Runs(Consumers):
         _, status = self.consume("status")
         self.assertEqual((status["backend"], status["socket"], status["passed"]),
                          (self.kind, self.daemon.socket, "1"))
+        self.assertEqual((status["grace_ms"], status["has_timeout"]), ("2000", "0"))
         self.assertEqual((status["confined"], status["claims"] != "0"),
                          ("1", True) if self.is_confined else ("0", False))
         _, said = self.consume("describe", self.workspace)
@@ -235,6 +236,14 @@ class Runs(Consumers):
                                 "egress": "none" if self.is_confined else "chosen"})
         self.assertEqual(self.consume("recheck")[1], {"passed": "1"})
         self.assertEqual(self.consume("list")[1], {})
+
+    def test_runs_that_ended_are_remembered(self):
+        with self.daemon.spawn("exit 7", workspace=self.workspace, label="seven") as run:
+            run.wait_end()
+        name = run.started["run"]
+        wait_until(lambda: self.daemon.runs() == [], "the run is over")
+        self.assertEqual(self.consume("list-recent")[1],
+                         {"run": name, "label": "seven", "code": "7", "exited": "1"})
 
     def test_a_refusal_has_its_kind_and_says_that_nothing_ran(self):
         os.mkdir(f"{self.workspace}/sub")

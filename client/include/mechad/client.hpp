@@ -71,7 +71,10 @@ public:
     // Proves the sandbox again; answers when that has ended.
     Preflight recheck(Time until = never) const;
 
+    // The runs that are alive.
     std::vector<RunSummary> list(Time until = never) const;
+    // The last that ended, the last one first: of a daemon with the feature "list:recent".
+    std::vector<EndedRun> list_recent(Time until = never) const;
 
     // Ends a run as a cancel would, or only sends it a signal. Returns when that was carried out,
     // not when the run has ended. Error no_such_run when it is over already.

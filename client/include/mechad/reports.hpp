@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -150,6 +151,15 @@ struct Preflight {
     bool operator==(const Preflight&) const = default;
 };
 
+// What bounds every run, whatever a request says; nothing does where a value is absent.
+struct Limits {
+    std::optional<std::chrono::milliseconds> timeout = {};
+    std::optional<std::uint64_t> output_limit_bytes = {};  // of each of stdout and stderr
+    std::optional<std::uint64_t> tmp_mib = {};             // of each private file system in memory
+    std::chrono::milliseconds kill_grace{0};               // from SIGTERM to SIGKILL
+    bool operator==(const Limits&) const = default;
+};
+
 struct Status {
     std::string version;
     std::vector<std::string> features;
@@ -161,6 +171,7 @@ struct Status {
     Preflight preflight;
     std::uint64_t active_run_count = 0;
     std::uint64_t run_count_max = 0;
+    Limits limits;
     std::string policy_digest;
     std::string config_path;  // empty: built-in defaults
     std::string socket_path;
@@ -179,6 +190,19 @@ struct RunSummary {
     std::uint64_t stdout_bytes = 0;
     std::uint64_t stderr_bytes = 0;
     bool operator==(const RunSummary&) const = default;
+};
+
+struct EndedRun {
+    std::string run;
+    std::string label;
+    std::string workspace;  // bytes
+    bool network = true;
+    Egress egress = Egress::chosen;  // the widest of its life
+    int code = 0;                    // when `signal` is 0
+    int signal = 0;
+    EndReason reason = EndReason::exited;
+    std::chrono::milliseconds ended_ago{0};
+    bool operator==(const EndedRun&) const = default;
 };
 
 }  // namespace mechad::client

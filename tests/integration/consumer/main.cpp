@@ -211,6 +211,8 @@ void status(const Client& mechad, const Words&) {
     say("socket", said.socket_path);
     say("passed", said.preflight.state == PreflightState::passed);
     say("claims", said.box.claims.size());
+    say("grace_ms", said.limits.kill_grace.count());
+    say("has_timeout", said.limits.timeout.has_value());
 }
 
 void recheck(const Client& mechad, const Words&) {
@@ -232,6 +234,14 @@ void list(const Client& mechad, const Words&) {
     }
 }
 
+void list_recent(const Client& mechad, const Words&) {
+    const auto runs = mechad.list_recent();
+    say("run", runs.at(0).run);
+    say("label", runs.at(0).label);
+    say("code", runs.at(0).code);
+    say("exited", runs.at(0).reason == EndReason::exited);
+}
+
 // kill RUN [SIGNAL]
 void kill_run(const Client& mechad, const Words& words) {
     if (words.size() > 1) {
@@ -246,7 +256,7 @@ const std::map<std::string, std::function<void(const Client&, const Words&)>> ve
     {"run", run_to_end},    {"stream", stream}, {"poll", poll_along}, {"congest", congest},
     {"flood", flood},       {"cancel", cancel}, {"drop", drop},       {"late", late},
     {"wait", wait_end},     {"misuse", misuse}, {"status", status},   {"recheck", recheck},
-    {"describe", describe}, {"list", list},     {"kill", kill_run},
+    {"describe", describe}, {"list", list},     {"kill", kill_run},   {"list-recent", list_recent},
 };
 
 }  // namespace
