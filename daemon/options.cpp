@@ -25,36 +25,47 @@ const char* const usage_text =
     "--check not proved; 78 the configuration is wrong; 130 and 143 a check that\n"
     "SIGINT or SIGTERM broke off.\n";
 
+namespace {
+
+Error fault(const std::string& message) {
+    return Error(ErrorKind::invalid_request, message, {}, "mechad --help");
+}
+
+// The place of an option without a value; null when `word` is none.
+bool* find_flag(Options& options, const std::string& word) {
+    if (word == "--check") return &options.check;
+    if (word == "--json") return &options.json;
+    if (word == "--version") return &options.show_version;
+    if (word == "--help") return &options.show_help;
+    return nullptr;
+}
+
+std::optional<std::string>* find_value(Options& options, const std::string& name) {
+    if (name == "--config") return &options.config;
+    if (name == "--socket") return &options.socket;
+    if (name == "--kind") return &options.kind;
+    return nullptr;
+}
+
+}  // namespace
+
 Result<Options> parse_options(const std::vector<std::string>& words) {
-    const auto fault = [](const std::string& message) {
-        return Error(ErrorKind::invalid_request, message, {}, "mechad --help");
-    };
     Options options;
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
-        const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-        const std::string name = word.substr(0, equals);
-        if (word == "--check") {
-            options.check = true;
-        } else if (word == "--json") {
-            options.json = true;
-        } else if (word == "--version") {
-            options.show_version = true;
-        } else if (word == "--help") {
-            options.show_help = true;
-        } else if (name == "--config" || name == "--socket" || name == "--kind") {
-            if (equals == std::string::npos && i + 1 == words.size()) {
-                return fault(name + " needs a value");
-            }
-            const std::string value =
-                equals == std::string::npos ? words[++i] : word.substr(equals + 1);
-            if (value.empty()) return fault(name + " needs a value that is not empty");
-            if (name == "--config") options.config = value;
-            if (name == "--socket") options.socket = value;
-            if (name == "--kind") options.kind = value;
-        } else {
-            return fault("unknown option " + word);
+        if (bool* const flag = find_flag(options, word)) {
+            *flag = true;
+            continue;
         }
+        const auto equals = word.find('=');
+        const std::string name = word.substr(0, equals);
+        std::optional<std::string>* const value = find_value(options, name);
+        if (value == nullptr) return fault("unknown option " + word);
+        if (equals == std::string::npos && i + 1 == words.size()) {
+            return fault(name + " needs a value");
+        }
+        *value = equals == std::string::npos ? words[++i] : word.substr(equals + 1);
+        if ((*value)->empty()) return fault(name + " needs a value that is not empty");
     }
     if (!options.check && (options.json || options.kind)) {
         return fault("--json and --kind go with --check");
