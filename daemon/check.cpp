@@ -100,8 +100,9 @@ int run_check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places 
     std::cout << (output == CheckOutput::json ? encode_verdict(**engine, socket_path)
                                               : describe_verdict(**engine))
               << std::flush;
+    if (!std::cout) log_error("cannot write the verdict to stdout");
     // Listeners are still waiting inside the loop: they go with the process.
-    std::_Exit((*engine)->preflight().refusal() ? exit_failed : 0);
+    std::_Exit((*engine)->preflight().refusal() || !std::cout ? exit_failed : 0);
 }
 
 }  // namespace mechad

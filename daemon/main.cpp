@@ -171,6 +171,7 @@ int run_daemon(const Options& options) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what escapes is a bug and is to end the process
 int main(int argc, char** argv) {
+    os::occupy_closed_streams();
     const auto options = parse_options({argv + 1, argv + argc});
     if (!options) return fail(options.error(), exit_failed);
     if (options->show_help) {

@@ -20,9 +20,6 @@ constexpr const char* elsewhere =
     "name another socket with --socket, daemon.socket or "
     "$MECHAD_SOCKET";
 
-// Bound under a longer name and renamed, so that whoever finds the path can connect.
-constexpr std::string_view fresh_suffix = ".new";
-
 Error socket_error(const std::string& message, std::string hint = elsewhere) {
     return Error(ErrorKind::internal, message, "socket", std::move(hint));
 }
@@ -40,7 +37,7 @@ Result<void> check_path(const std::string& path) {
         return socket_error("the socket path names a directory: " + path,
                             "append a name, such as mechad.sock");
     }
-    const std::size_t bytes_max = os::socket_path_bytes_max - fresh_suffix.size();
+    const std::size_t bytes_max = os::socket_path_bytes_max - os::fresh_socket_suffix.size();
     if (path.size() > bytes_max) {
         return socket_error("the socket path is longer than " + std::to_string(bytes_max) +
                             " bytes: " + path);
@@ -99,7 +96,7 @@ os::FileId file_at(const std::string& path) {
 }
 
 Result<os::UniqueFd> listen_at(const std::string& path) {
-    const std::string fresh = path + std::string(fresh_suffix);
+    const std::string fresh = path + std::string(os::fresh_socket_suffix);
     for (const auto& name : {path, fresh}) {
         if (auto free = check_place(name); !free) return free.error();
     }

@@ -4,6 +4,7 @@
 #include "client/ctl/ask.hpp"
 #include "client/ctl/commands.hpp"
 #include "client/ctl/words.hpp"
+#include "daemon/os/printable.hpp"
 
 namespace mechad::ctl {
 
@@ -17,7 +18,8 @@ void print_description(const DescribeReport& report) {
     if (box.claims.empty()) print_fact("claims", "none");
     for (const auto& claim : box.claims) print_fact("claim", claim.key + ": " + claim.value);
     for (const auto& bind : report.binds) {
-        print_fact(bind.access == Access::read_only ? "read-only" : "writable", bind.path);
+        print_fact(bind.access == Access::read_only ? "read-only" : "writable",
+                   os::printable(bind.path));
     }
     for (const auto& note : box.notes) print_fact("note", note);
 }

@@ -60,4 +60,11 @@ int act(const std::vector<std::string>& all) {
 
 }  // namespace mechad::ctl
 
-int main(int argc, char** argv) { return mechad::ctl::act({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+    using namespace mechad::ctl;
+    const int code = act({argv + 1, argv + argc});
+    // What nobody could read was not answered.
+    if (std::cout.flush()) return code;
+    complain("cannot write to stdout", {});
+    return exit_refused;
+}

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "proto/signals.hpp"
+#include "proto/utf8.hpp"
 
 namespace mechad::ctl {
 
@@ -45,6 +47,7 @@ Result<void> add_env(SpawnParams& spawn, const std::string& entry) {
     const auto equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
     if (name.empty()) return fault("--env needs NAME=VALUE or NAME");
+    if (!is_text(name)) return fault("--env: the name is not UTF-8");
     if (equals != std::string::npos) {
         spawn.env.emplace_back(name, entry.substr(equals + 1));
         return {};
@@ -55,15 +58,35 @@ Result<void> add_env(SpawnParams& spawn, const std::string& entry) {
     return {};
 }
 
+// As the shell's user means it: "." and ".." are resolved here, and only where that cannot lead
+// somewhere else than the links of the path do. Whether links are allowed is for the daemon to say.
+Result<void> take_workspace(SpawnParams& spawn, const std::string& value) {
+    namespace fs = std::filesystem;
+    if (value.empty()) return fault("--workspace needs a directory");
+    std::error_code error;
+    const fs::path path = fs::absolute(value, error);
+    if (error) return fault("--workspace " + value + ": the current directory is gone");
+    const fs::path text = path.lexically_normal();
+    const bool has_parent = std::find(path.begin(), path.end(), "..") != path.end();
+    if (has_parent && !fs::equivalent(path, text, error)) {
+        return fault("--workspace " + value +
+                     " leads elsewhere than it says, by a link before \"..\"; "
+                     "name the directory without \"..\"");
+    }
+    spawn.workspace = text;
+    return {};
+}
+
 // Options that take a value.
 Result<void> take_value(SpawnParams& spawn, const std::string& name, const std::string& value) {
     if (name == "--workspace") {
-        spawn.workspace = std::filesystem::absolute(value).lexically_normal();
+        return take_workspace(spawn, value);
     } else if (name == "--cwd") {
         spawn.cwd = value;
     } else if (name == "--env") {
         return add_env(spawn, value);
     } else if (name == "--label") {
+        if (!is_text(value)) return fault("--label: not UTF-8");
         spawn.label = value;
     } else if (name == "--timeout") {
         spawn.timeout = parse_seconds(value);

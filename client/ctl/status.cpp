@@ -28,7 +28,8 @@ void print_claims(const StatusReport& status) {
     for (const auto& claim : status.claims) {
         std::string proofs;
         for (const auto& proof : claim.proofs) proofs += " " + proof;
-        print_fact("claim", claim.key + ": " + claim.value + " (by" + proofs + ")");
+        print_fact("claim",
+                   claim.key + ": " + claim.value + (proofs.empty() ? "" : " (by" + proofs + ")"));
     }
 }
 

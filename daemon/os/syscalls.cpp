@@ -106,6 +106,14 @@ Result<void> write_new_file(const std::string& path, std::string_view contents, 
     return {};
 }
 
+void occupy_closed_streams() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) >= 0) continue;
+        auto stand_in = open_file("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        if (stand_in) (void)stand_in->release();
+    }
+}
+
 Result<void> make_private_directory(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
         return os_error("make the directory " + path, errno, "mkdir");

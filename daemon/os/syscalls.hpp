@@ -32,6 +32,10 @@ UniqueFd duplicate(const UniqueFd& fd);
 // False when `limit` passed first.
 bool wait_readable(int fd, std::chrono::milliseconds limit);
 
+// Gives each of the descriptors 0 to 2 that is closed a stand-in, so that no file of ours becomes a
+// standard stream. Using it fails as using the closed one would.
+void occupy_closed_streams();
+
 Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode = 0);
 // At most `bytes_max` bytes; more is an error (EFBIG).
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);

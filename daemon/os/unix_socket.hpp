@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace mechad::os {
 
@@ -22,6 +23,10 @@ std::string find_socket_path(const SocketSearch& search);
 
 // A path of AF_UNIX with its NUL is at most as long as the kernel's structure.
 inline constexpr std::size_t socket_path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
+
+// mechad binds its socket under a longer name and renames it, so that whoever finds the path can
+// connect.
+inline constexpr std::string_view fresh_socket_suffix = ".new";
 
 // Empty when `path` is empty or too long.
 std::optional<sockaddr_un> socket_address(const std::string& path);

@@ -169,6 +169,44 @@ class CtlTests:
                 self.assertEqual((ended.returncode, ended.stdout), (125, b""))
                 self.assertEqual(ended.stderr.count(b"\n"), 1)
 
+    def test_an_answer_that_cannot_be_written_is_125(self):
+        for words in (["status"], ["status", "--json"], ["ps", "--json"], ["describe"], ["--help"],
+                      ["--version"]):
+            for redirection in ("> /dev/full", ">&-"):
+                with self.subTest((words, redirection)):
+                    ended = subprocess.run(
+                        ["/bin/sh", "-c", f'"$@" {redirection}', "sh", *self.command(*words)],
+                        capture_output=True, timeout=4 * DEADLINE_S, cwd=self.workspace,
+                        check=False, env={"HOME": HOME})
+                    self.assertEqual(ended.returncode, 125, ended)
+                    self.assertIn(b"cannot write to stdout", ended.stderr)
+
+    def test_a_workspace_is_what_it_says(self):
+        os.makedirs(f"{self.workspace}/real/deep")
+        os.symlink("real/deep", f"{self.workspace}/link")
+        for word in (f"{self.workspace}/.", "real/..", "./real/deep/../.."):
+            with self.subTest(word):
+                ended = self.ctl("run", "--workspace", word, "--", "pwd")
+                self.assertEqual(ended.stdout.decode(), f"{self.workspace}\n", ended.stderr)
+        for word, part in (("link/..", b"leads elsewhere"), ("", b"needs a directory"),
+                           ("gone/..", b"leads elsewhere")):
+            with self.subTest(word):
+                for verb in (["run", "--workspace", word, "--", "touch", "executed"],
+                             ["describe", "--workspace", word]):
+                    ended = self.ctl(*verb)
+                    self.assertEqual((ended.returncode, ended.stdout), (125, b""))
+                    self.assertIn(part, ended.stderr)
+                    self.assertIn(b"Nothing was executed.", ended.stderr)
+        self.assertEqual(sorted(os.listdir(self.workspace)), ["link", "real"])
+
+    def test_names_that_are_not_utf8_are_refused(self):
+        for words in (["--env", b"A\xff=1"], ["--label", b"\xff"]):
+            with self.subTest(words):
+                ended = self.ctl("run", *words, "--", "touch", "executed")
+                self.assertEqual(ended.returncode, 125)
+                self.assertIn(b"not UTF-8", ended.stderr)
+        self.assertEqual(os.listdir(self.workspace), [])
+
     def test_the_socket_is_found_by_the_environment(self):
         ended = subprocess.run([MECHAD_CTL, "status", "--json"], capture_output=True, check=True,
                                timeout=DEADLINE_S,

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """doctor says what would work here and what is wrong, by the real preflights."""
 import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import unittest
 
 from launchers import Launcher
 from processes import wait_until
 from protocol import DEADLINE_S
-from support import (BIN_DIR, IS_ROOT, MECHAD_CTL, MechadTestCase, assert_nothing_planted,
+from support import (BIN_DIR, IS_ROOT, MECHAD, MECHAD_CTL, MechadTestCase, assert_nothing_planted,
                      planted_files)
 
 GOOD, WARNING, BAD = "ok", "warning", "bad"
@@ -110,6 +112,32 @@ class Doctor(DoctorTestCase):
         code, found, _ = self.findings(daemon)
         self.assertEqual((code, found["socket"]["mark"]), (0, GOOD))
 
+    def test_a_place_where_mechad_cannot_serve_is_bad(self):
+        daemon = self.make_daemon()
+        shared = daemon.base.path / "tmp" / "shared"
+        shared.mkdir()
+        shared.chmod(0o777)
+        for path in ("relative.sock", "/nonexistent/a/b.sock", "/dev/null/x/y.sock",
+                     "/" + "l" * 150, str(shared / "mechad" / "mechad.sock")):
+            with self.subTest(path):
+                daemon.socket = path
+                code, found, _ = self.findings(daemon)
+                self.assertEqual((code, found["socket"]["mark"]), (1, BAD), found["socket"])
+                refused = subprocess.run(
+                    [MECHAD, "--config", str(daemon.config), "--socket", path], env=daemon.env,
+                    capture_output=True, timeout=DEADLINE_S, check=False)
+                self.assertEqual(refused.returncode, 1, refused.stderr)
+
+    def test_a_silent_daemon_holds_nothing_up(self):
+        daemon = self.start_daemon()
+        os.kill(daemon.pid, signal.SIGSTOP)
+        try:
+            code, found, report = self.findings(daemon)
+        finally:
+            os.kill(daemon.pid, signal.SIGCONT)
+        self.assertEqual((code, report["would_work"]), (1, ["bwrap"]))
+        self.assertEqual(found["daemon"]["mark"], BAD)
+
     def test_mechad_ctl_without_mechad_says_so(self):
         daemon = self.make_daemon()
         alone = daemon.base.path / "home" / "mechad-ctl"
@@ -122,8 +150,14 @@ class Doctor(DoctorTestCase):
         daemon = self.make_daemon()
         place = daemon.base.path / "home"
         shutil.copy(BIN_DIR / "mechad-ctl", place)
+        without_probes = ('{"version":"9","backend":"bwrap","confined":true,'
+                          '"preflight":{"state":"passed"}}')
+        passed = without_probes.replace(
+            '"passed"', '"passed","probes":[{"name":"n","verdict":"proved","detail":""}]')
         for text in ("exit 0", "echo '{}'", "kill -SEGV $$", "echo '{\"preflight\":'",
-                     "echo '{\"backend\":\"bwrap\",\"confined\":true}'"):
+                     "echo '{\"backend\":\"bwrap\",\"confined\":true}'",
+                     f"echo '{passed}'; exit 1", f"echo '{passed}'; kill -SEGV $$",
+                     f"echo '{without_probes}'"):
             with self.subTest(text):
                 (place / "mechad").write_text(f"#!/bin/sh\n{text}\n")
                 (place / "mechad").chmod(0o755)

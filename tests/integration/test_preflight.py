@@ -90,6 +90,21 @@ class Check(CheckTestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("go with --check", done.stderr)
 
+    def test_closed_streams_change_no_verdict(self):
+        daemon = self.make_daemon()
+        for redirection, code in (("<&-", 0), ("<&- 2>&-", 0), ("2>&-", 0), ("<&- >&-", 1),
+                                  ("> /dev/full", 1)):
+            with self.subTest(redirection):
+                done = subprocess.run(
+                    ["/bin/sh", "-c", f'"$@" {redirection}', "sh", MECHAD, "--check", "--config",
+                     str(daemon.config)], env=daemon.env, capture_output=True, text=True,
+                    timeout=4 * DEADLINE_S, check=False)
+                self.assertEqual(done.returncode, code, done)
+                if code == 0:
+                    self.assertTrue(done.stdout.endswith("passed\n"), done)
+                else:
+                    self.assertIn("cannot write the verdict", done.stderr)
+
     def test_a_signal_ends_it_and_it_leaves_nothing(self):
         before = planted_files()
         for number in (signal.SIGINT, signal.SIGTERM):

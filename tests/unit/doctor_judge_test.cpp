@@ -17,6 +17,7 @@ CheckRun passed(const std::string& kind, bool is_confined) {
     status.confined = is_confined;
     status.network = !is_confined;
     status.preflight.state = PreflightState::passed;
+    status.preflight.probes = {{"namespaces", ProbeVerdict::proved, "ok"}};
     status.policy_digest = "digest";
     status.socket_path = "/run/user/1000/mechad/mechad.sock";
     status.config_path = "/home/u/.config/mechad/config.toml";
@@ -160,6 +161,36 @@ TEST_CASE("doctor: a check without a verdict is never good") {
     CHECK_FALSE(is_ok(facts));
 }
 
+TEST_CASE("doctor: a verdict without its exit code, kind or probes is none") {
+    DoctorFacts facts = healthy();
+    CheckRun& check = facts.kinds.front();
+    SUBCASE("it ended otherwise") { check.exit_code = 1; }
+    SUBCASE("a signal ended it") { check.exit_code = 139; }
+    SUBCASE("it did not end") { check.is_late = true; }
+    SUBCASE("of another backend") { check.status->backend = "none"; }
+    SUBCASE("without a probe") { check.status->preflight.probes.clear(); }
+    SUBCASE("with a probe that leaks") {
+        check.status->preflight.probes.push_back({"x", ProbeVerdict::leak, ""});
+    }
+    SUBCASE("a failure that ended with 0") {
+        check.status->preflight.state = PreflightState::failed;
+    }
+
+    CHECK(find(facts, "bwrap").mark == Mark::bad);
+    CHECK(working_kinds(facts).empty());
+    CHECK_FALSE(is_ok(facts));
+}
+
+TEST_CASE("doctor: a daemon that confines nothing or has proved nothing is not good") {
+    DoctorFacts facts = healthy();
+    SUBCASE("unconfined") { facts.daemon = passed("none", false).status; }
+    SUBCASE("preflight is running") { facts.daemon->preflight.state = PreflightState::running; }
+    SUBCASE("no probe") { facts.daemon->preflight.probes.clear(); }
+
+    CHECK(find(facts, "daemon").mark == Mark::warning);
+    CHECK_FALSE(has(find(facts, "daemon").cause, ", proved"));
+}
+
 TEST_CASE("doctor: without mechad nothing else is looked at") {
     DoctorFacts facts = healthy();
     facts.is_program = false;
@@ -231,6 +262,8 @@ TEST_CASE("doctor: what systemd and the kernel lack are warnings with a fix") {
     CHECK(find(facts, "container").mark == Mark::warning);
     facts.unit.socket_unit = "";
     CHECK(has(find(facts, "unit").cause, "not installed"));
+    facts.unit.is_masked = true;
+    CHECK(has(find(facts, "unit").cause, "masked"));
     facts.unit.has_manager = false;
     CHECK(find(facts, "unit").mark == Mark::warning);
     facts.delegation.is_ours = false;

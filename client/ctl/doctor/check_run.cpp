@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A preflight has deadlines of its own for every step; this is for one that hangs all the same.
-constexpr std::chrono::seconds check_deadline{120};
 // For it to remove its files after SIGTERM.
 constexpr std::chrono::seconds stop_deadline{15};
 constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
@@ -107,7 +105,7 @@ std::optional<StatusReport> read_status(const std::string& text) {
 }  // namespace
 
 CheckRun run_check(const std::string& program, const std::string& kind,
-                   const std::vector<std::string>& options) {
+                   const std::vector<std::string>& options, Clock::time_point deadline) {
     CheckRun check{.kind = kind};
     std::vector<std::string> words = {program, "--check", "--json"};
     if (!kind.empty()) words.insert(words.end(), {"--kind", kind});
@@ -120,7 +118,7 @@ CheckRun run_check(const std::string& program, const std::string& kind,
     }
     std::string out;
     std::string err;
-    if (!read_both(*child, out, err, Clock::now() + check_deadline)) {
+    if (!read_both(*child, out, err, deadline)) {
         check.is_late = true;
         (void)::kill(child->pid, SIGTERM);
         if (!read_both(*child, out, err, Clock::now() + stop_deadline)) {

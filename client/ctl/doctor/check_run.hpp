@@ -2,6 +2,7 @@
 // Runs `mechad --check` and reads what it says.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,10 @@
 
 namespace mechad::ctl {
 
-// `options` go to it beside --check and --json. Blocks for as long as the preflight takes, at most
-// about two minutes: then it is stopped.
+// `options` go to it beside --check and --json. Blocks for as long as the preflight takes; at the
+// deadline it is stopped, which takes some seconds at most.
 CheckRun run_check(const std::string& program, const std::string& kind,
-                   const std::vector<std::string>& options);
+                   const std::vector<std::string>& options,
+                   std::chrono::steady_clock::time_point deadline);
 
 }  // namespace mechad::ctl

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -16,6 +18,7 @@
 #include "daemon/os/namespace_facts.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/trusted_path.hpp"
+#include "daemon/os/unix_socket.hpp"
 
 namespace mechad::ctl {
 
@@ -26,24 +29,46 @@ namespace {
 constexpr int exit_bad_config = 78;  // of mechad
 constexpr mode_t others_bits = 0077;
 constexpr std::size_t small_file_bytes_max = 4096;
+// For all preflights together. Each has deadlines of its own for every step; this is for one that
+// hangs all the same.
+constexpr std::chrono::seconds checks_deadline{120};
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+bool is_file(const std::string& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error);
+}
 
 std::string environment_value(const char* name) {
     const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
     return value == nullptr ? std::string() : std::string(value);
 }
 
+// What mechad asks of the place before it binds there.
+std::string find_way_problem(const std::string& path, const fs::path& directory) {
+    if (path.empty() || path.front() != '/') return "the socket path must be absolute: " + path;
+    if (path.size() > os::socket_path_bytes_max - os::fresh_socket_suffix.size()) {
+        return "the socket path is too long: " + path;
+    }
+    const std::string parent = directory.parent_path();
+    if (const auto way = os::check_trusted_path(parent); !way) return way.error().message();
+    struct stat found {};
+    if (::lstat(directory.c_str(), &found) == 0) return {};
+    if (errno != ENOENT) return "cannot look at " + directory.string();
+    if (::access(parent.c_str(), W_OK | X_OK) == 0) return {};
+    return directory.string() + " is not there and cannot be made";
+}
+
 SocketFacts look_at_socket(const std::string& path) {
     SocketFacts facts{.path = path};
     const fs::path directory = fs::path(path).parent_path();
+    facts.way_problem = find_way_problem(path, directory);
     struct stat found {};
     if (::lstat(directory.c_str(), &found) == 0) {
         facts.has_directory = true;
         facts.is_private = S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
                            (found.st_mode & others_bits) == 0;
-        const auto way = os::check_trusted_path(directory.parent_path());
-        if (!way) facts.way_problem = way.error().message();
     }
     if (::lstat(path.c_str(), &found) == 0) {
         facts.exists = true;
@@ -77,12 +102,14 @@ UnitFacts look_at_unit(uid_t uid, const std::string& home, const std::string& us
     for (const std::string& place :
          {own, std::string("/etc/systemd/user"), data, std::string("/usr/local/lib/systemd/user"),
           std::string("/usr/lib/systemd/user")}) {
-        if (facts.socket_unit.empty() && exists(place + "/mechad.socket")) {
-            facts.socket_unit = place + "/mechad.socket";
+        const std::string unit = place + "/mechad.socket";
+        // The first that is found counts, also when it is a link to nothing, which masks it.
+        if (facts.socket_unit.empty() && !facts.is_masked && exists(unit)) {
+            if (is_file(unit)) facts.socket_unit = unit;
+            facts.is_masked = !is_file(unit);
         }
-        struct stat found {};
-        const std::string link = place + "/sockets.target.wants/mechad.socket";
-        facts.is_enabled = facts.is_enabled || ::lstat(link.c_str(), &found) == 0;
+        facts.is_enabled =
+            facts.is_enabled || is_file(place + "/sockets.target.wants/mechad.socket");
     }
     const std::string runtime = environment_value("XDG_RUNTIME_DIR");
     facts.has_manager = exists((runtime.empty() ? "/run/user/" + std::to_string(uid) : runtime) +
@@ -109,7 +136,8 @@ DelegationFacts look_at_delegation(uid_t uid) {
 }
 
 void run_checks(DoctorFacts& facts) {
-    facts.configured = run_check(facts.program, "", {});
+    const auto deadline = std::chrono::steady_clock::now() + checks_deadline;
+    facts.configured = run_check(facts.program, "", {}, deadline);
     // The other kinds are to be known although the configuration is wrong.
     std::vector<std::string> options;
     ScratchConfig defaults;
@@ -122,7 +150,7 @@ void run_checks(DoctorFacts& facts) {
             facts.kinds.push_back(facts.configured);
             facts.kinds.back().kind = kind;
         } else {
-            facts.kinds.push_back(run_check(facts.program, kind, options));
+            facts.kinds.push_back(run_check(facts.program, kind, options, deadline));
         }
     }
 }

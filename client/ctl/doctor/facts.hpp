@@ -25,7 +25,7 @@ struct SocketFacts {
     std::string path = {};
     bool has_directory = false;
     bool is_private = false;       // the directory is this user's, and others may not enter it
-    std::string way_problem = {};  // what another user could do on the way to it; empty: nothing
+    std::string way_problem = {};  // why mechad could not serve there, as a clause; empty: it can
     bool exists = false;
     mode_t mode = 0;
     bool is_ours = false;
@@ -34,6 +34,7 @@ struct SocketFacts {
 // systemd's user manager, by what lies in the file system: no bus is asked.
 struct UnitFacts {
     std::string socket_unit = {};  // the path of mechad.socket; empty: not installed where it looks
+    bool is_masked = false;
     bool is_enabled = false;
     std::string config = {};  // the file without which the unit opens nothing
     bool has_config = false;

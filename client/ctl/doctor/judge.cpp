@@ -10,8 +10,22 @@ namespace {
 constexpr int exit_bad_config = 78;  // of mechad
 constexpr mode_t others_bits = 0077;
 
+// A verdict counts with the exit code that belongs to it, of the backend that was asked for, and
+// with the probes that carry it.
 bool has_passed(const CheckRun& check) {
-    return check.status && check.status->preflight.state == PreflightState::passed;
+    if (!check.status || check.exit_code != 0 || check.is_late) return false;
+    const StatusReport& status = *check.status;
+    const auto& probes = status.preflight.probes;
+    return status.preflight.state == PreflightState::passed && !probes.empty() &&
+           std::all_of(
+               probes.begin(), probes.end(),
+               [](const ProbeReport& probe) { return probe.verdict == ProbeVerdict::proved; }) &&
+           (check.kind.empty() || check.kind == status.backend);
+}
+
+bool has_verdict(const CheckRun& check) {
+    return has_passed(check) || (check.status && !check.is_late && check.exit_code == 1 &&
+                                 check.status->preflight.state == PreflightState::failed);
 }
 
 std::string join(const std::vector<std::string>& words) {
@@ -43,7 +57,7 @@ Finding judge_program(const DoctorFacts& facts) {
 
 Finding judge_config(const DoctorFacts& facts) {
     const CheckRun& check = facts.configured;
-    if (!check.status) {
+    if (!has_verdict(check)) {
         const bool is_config = check.exit_code == exit_bad_config;
         return {"config", Mark::bad, is_config ? check.said : how_it_ended(check),
                 is_config ? "correct that line; mechad does not start before" : ""};
@@ -84,7 +98,7 @@ std::string failed_probes(const StatusReport& status) {
 
 Finding judge_kind(const CheckRun& check, bool is_configured) {
     const Mark mark = is_configured ? Mark::bad : Mark::warning;
-    if (!check.status) {
+    if (!has_verdict(check)) {
         if (check.exit_code == exit_bad_config) return {check.kind, mark, check.said, ""};
         return {check.kind, mark, how_it_ended(check), ""};
     }
@@ -114,7 +128,10 @@ std::string start_command(const DoctorFacts& facts) {
 Finding judge_socket(const SocketFacts& socket) {
     const auto slash = socket.path.rfind('/');
     const std::string directory = socket.path.substr(0, slash);
-    if (!socket.way_problem.empty()) return {"socket", Mark::bad, socket.way_problem, ""};
+    if (!socket.way_problem.empty()) {
+        return {"socket", Mark::bad, socket.way_problem,
+                "mkdir -p -m 0700 ~/.mechad && export MECHAD_SOCKET=~/.mechad/mechad.sock"};
+    }
     if (!socket.has_directory) {
         return {"socket", Mark::good, socket.path + " is made when mechad starts", ""};
     }
@@ -155,13 +172,18 @@ Finding judge_daemon(const DoctorFacts& facts) {
             "it is version " + status.version + ", and " + configured->version + " is installed",
             "stop mechad and start it again, when its runs have ended"};
     }
-    const bool is_proved = status.preflight.state == PreflightState::passed;
-    return {"daemon", Mark::good,
-            status.version + ", " + status.backend +
-                (is_proved ? ", proved, " : ", preflight is running, ") +
-                std::to_string(status.runs_active) + " of " + std::to_string(status.runs_max) +
-                " runs",
-            ""};
+    const std::string what = status.version + ", " + status.backend + ", ";
+    const std::string runs =
+        std::to_string(status.runs_active) + " of " + std::to_string(status.runs_max) + " runs";
+    if (!status.confined) {
+        return {"daemon", Mark::warning, what + "NOTHING IS CONFINED, " + runs,
+                "set kind in [sandbox] and start mechad again"};
+    }
+    if (status.preflight.state != PreflightState::passed || status.preflight.probes.empty()) {
+        return {"daemon", Mark::warning, what + "nothing is proved yet, " + runs,
+                "mechad-ctl status tells when"};
+    }
+    return {"daemon", Mark::good, what + "proved, " + runs, ""};
 }
 
 // Clients look where their environment says, not into the configuration.
@@ -178,6 +200,10 @@ Finding judge_unit(const UnitFacts& unit) {
     if (!unit.has_manager) {
         return {"unit", Mark::warning, "no systemd user manager runs for this user",
                 "start mechad by hand: mechad &"};
+    }
+    if (unit.is_masked) {
+        return {"unit", Mark::warning, "mechad.socket is masked",
+                "systemctl --user unmask mechad.socket"};
     }
     if (unit.socket_unit.empty()) {
         return {"unit", Mark::warning,
