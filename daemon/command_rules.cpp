@@ -32,8 +32,7 @@ Result<std::vector<std::string>> shell_argv(const std::string& command) {
 
 Error bad_cwd(std::string_view cwd, std::string_view why, const std::string& workspace) {
     return Error(ErrorKind::bad_cwd,
-                 "the working directory \"" + os::printable(cwd, 200) + "\" " + std::string(why),
-                 "cwd",
+                 "the working directory " + os::quoted(cwd, 200) + " " + std::string(why), "cwd",
                  "give a path relative to the workspace, or one below " + os::printable(workspace));
 }
 

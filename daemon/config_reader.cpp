@@ -17,9 +17,7 @@ namespace {
 
 constexpr std::size_t shown_bytes_max = 200;  // of a value that a message repeats
 
-std::string quoted(std::string_view text) {
-    return "\"" + os::printable(text, shown_bytes_max) + "\"";
-}
+std::string quoted(std::string_view text) { return os::quoted(text, shown_bytes_max); }
 
 std::string join(const std::vector<std::string_view>& words, bool in_quotes) {
     std::string text;

@@ -9,7 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/os/mount_table.hpp"
 #include "daemon/os/printable.hpp"
@@ -342,6 +345,44 @@ TEST_CASE("printable: text stays, and what is not plain text is escaped") {
     CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");           // a C1 control
     CHECK(printable("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // turns the text around
     CHECK(printable("abcdef", 3) == "abc...");
+    CHECK(printable("\"") == "\"");
+}
+
+TEST_CASE("printable: marks that reorder text or are shown as nothing are escaped, each of them") {
+    const auto utf8 = [](std::uint32_t point) {
+        const auto tail = [point](int shift) {
+            return static_cast<char>(0x80 | (point >> shift & 0x3f));
+        };
+        if (point < 0x800) return std::string{static_cast<char>(0xc0 | point >> 6), tail(0)};
+        if (point < 0x10000) {
+            return std::string{static_cast<char>(0xe0 | point >> 12), tail(6), tail(0)};
+        }
+        return std::string{static_cast<char>(0xf0 | point >> 18), tail(12), tail(6), tail(0)};
+    };
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>> marks = {
+        {0x80, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},     {0x61c, 0x61c},
+        {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+        {0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f}, {0xe0100, 0xe01ef}};
+    for (const auto& [first, last] : marks) {
+        for (std::uint32_t point = first; point <= last; ++point) {
+            const std::string text = utf8(point);
+            CAPTURE(point);
+            CHECK(printable(text).size() == 4 * text.size());
+            CHECK(printable(text).find_first_not_of("\\x0123456789abcdef") == std::string::npos);
+        }
+    }
+    for (const std::uint32_t plain : {0xa0U, 0xacU, 0xaeU, 0x350U, 0x61bU, 0x2010U, 0x2027U,
+                                      0x202fU, 0x2070U, 0xfe10U, 0xfefeU, 0xe1000U, 0x10ffffU}) {
+        CAPTURE(plain);
+        CHECK(printable(utf8(plain)) == utf8(plain));
+    }
+}
+
+TEST_CASE("quoted: no name ends its own quotes") {
+    CHECK(quoted("x\", which is harmless: \"y") == "\"x\\x22, which is harmless: \\x22y\"");
+    CHECK(quoted("a\\\"") == "\"a\\\\\\x22\"");
+    CHECK(quoted("\n\xff") == "\"\\x0a\\xff\"");
+    CHECK(quoted("abcdef", 3) == "\"abc...\"");
 }
 
 }  // namespace
