@@ -59,14 +59,14 @@ constexpr auto directories = std::to_array<Listed>({
     {".cursor", by_agent},
 });
 
-bool is_directory(const std::optional<os::FileStamp>& stamp) {
-    return stamp && S_ISDIR(stamp->mode);
-}
+bool is_directory(const os::Sight& sight) { return sight.stamp && S_ISDIR(sight.stamp->mode); }
 
-// A directory changes with whatever is made in it; what counts there is listed.
-bool is_changed(const std::optional<os::FileStamp>& before,
-                const std::optional<os::FileStamp>& after) {
-    return after && !is_directory(after) && before != after;
+// A directory also changes with whatever is made in it, and what counts there is listed.
+bool is_changed(const os::Sight& before, const os::Sight& after) {
+    if (!after.stamp || before.is_hidden) return false;
+    if (!is_directory(after)) return before.stamp != after.stamp;
+    return before.stamp &&
+           (before.stamp->id != after.stamp->id || before.stamp->mode != after.stamp->mode);
 }
 
 // What may not be executed is no hook.
@@ -77,6 +77,15 @@ bool is_hook(const os::FileStamp& stamp) {
 
 bool is_in_git(std::string_view name) { return name.starts_with(".git/"); }
 
+// What hides a name may be the directory that it lies in, and hides the others there as well.
+std::string top_of(std::string_view name) { return std::string(name.substr(0, name.find('/'))); }
+
+template <class Found>
+bool has_name(const std::vector<Found>& found, std::string_view name) {
+    return std::any_of(found.begin(), found.end(),
+                       [name](const Found& each) { return each.name == name; });
+}
+
 }  // namespace
 
 AutoExecFiles AutoExecFiles::look(const os::UniqueFd& workspace) {
@@ -84,13 +93,14 @@ AutoExecFiles AutoExecFiles::look(const os::UniqueFd& workspace) {
     found.files_.reserve(files.size());
     bool has_git = true;  // a workspace without a repository is spared what would lie in it
     const auto look_at = [&](const char* name) {
-        if (!has_git && is_in_git(name)) return std::optional<os::FileStamp>();
+        if (!has_git && is_in_git(name)) return os::Sight();
         return os::look_beneath(workspace, name);
     };
     for (const Listed& file : files) {
         found.files_.push_back(look_at(file.name));
+        const os::Sight& sight = found.files_.back();
         const bool is_git = std::string_view(file.name) == ".git";
-        if (is_git) has_git = is_directory(found.files_.back());
+        if (is_git) has_git = is_directory(sight) || sight.is_hidden;
     }
     found.directories_.reserve(directories.size());
     for (const Listed& listed : directories) {
@@ -102,14 +112,52 @@ AutoExecFiles AutoExecFiles::look(const os::UniqueFd& workspace) {
         }
         found.directories_.push_back(std::move(directory));
     }
-    found.is_blind_ = !os::look_beneath(workspace, ".");
+    found.is_blind_ = !os::look_beneath(workspace, ".").stamp;
     return found;
 }
 
-void AutoExecFiles::add_files(const AutoExecFiles& before, std::vector<Found>& found) const {
+std::optional<AutoExecFiles::Fate> AutoExecFiles::find_doubt(const os::Sight& before,
+                                                             const os::Sight& after) {
+    if (after.is_hidden) return Fate::unseen_after;
+    if (before.is_hidden && after.stamp) return Fate::unseen_before;
+    return std::nullopt;
+}
+
+std::optional<AutoExecFiles::Fate> AutoExecFiles::find_doubt(const os::Listing& before,
+                                                             const os::Listing& after) {
+    if (after.is_hidden) return Fate::unseen_after;
+    if (after.is_cut) return Fate::cut;
+    if (after.entries.empty()) return std::nullopt;
+    if (before.is_hidden) return Fate::unseen_before;
+    return before.is_cut ? std::optional(Fate::cut) : std::nullopt;
+}
+
+void AutoExecFiles::add_doubts(const AutoExecFiles& before, std::vector<Found>& found) const {
+    const auto add = [&found](std::string name, const char* reader, std::optional<Fate> fate) {
+        if (fate && !has_name(found, name)) found.push_back({std::move(name), reader, *fate});
+    };
     for (std::size_t i = 0; i < files.size(); ++i) {
-        if (!is_changed(before.files_[i], files_[i])) continue;
-        found.push_back({files[i].name, files[i].reader, !before.files_[i]});
+        add(top_of(files[i].name), files[i].reader, find_doubt(before.files_[i], files_[i]));
+    }
+    for (std::size_t i = 0; i < directories.size(); ++i) {
+        const Listed& listed = directories[i];
+        const Directory& then = before.directories_[i];
+        const Directory& now = directories_[i];
+        add(top_of(listed.name), listed.reader, find_doubt(then.itself, now.itself));
+        add(listed.name, listed.reader, find_doubt(then.listing, now.listing));
+    }
+}
+
+void AutoExecFiles::add_changes(const AutoExecFiles& before, std::vector<Found>& found) const {
+    const auto add = [&found](const Listed& listed, const os::Sight& then, const os::Sight& now) {
+        if (!is_changed(then, now) || has_name(found, listed.name)) return;
+        found.push_back({listed.name, listed.reader, then.stamp ? Fate::changed : Fate::created});
+    };
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        add(files[i], before.files_[i], files_[i]);
+    }
+    for (std::size_t i = 0; i < directories.size(); ++i) {
+        add(directories[i], before.directories_[i].itself, directories_[i].itself);
     }
 }
 
@@ -118,30 +166,45 @@ void AutoExecFiles::add_listed(const AutoExecFiles& before, std::vector<Found>& 
         const Listed& listed = directories[i];
         const Directory& then = before.directories_[i];
         const Directory& now = directories_[i];
-        const bool is_cut = then.listing.is_cut || now.listing.is_cut;
-        if (is_changed(then.itself, now.itself) || (is_cut && then.itself != now.itself)) {
-            found.push_back({listed.name, listed.reader, !then.itself});
-        }
-        if (is_cut) continue;
+        const bool is_seen = !find_doubt(then.itself, now.itself);
+        if (!is_seen || find_doubt(then.listing, now.listing)) continue;
         for (const auto& [name, stamp] : now.listing.entries) {
             const auto old = then.listing.entries.find(name);
             const bool is_new = old == then.listing.entries.end();
             if (!is_new && old->second == stamp) continue;
             const bool is_of_hooks = std::string_view(listed.name) == ".git/hooks";
             if (is_of_hooks && !is_hook(stamp)) continue;
-            found.push_back({std::string(listed.name) + "/" + name, listed.reader, is_new});
+            found.push_back({std::string(listed.name) + "/" + name, listed.reader,
+                             is_new ? Fate::created : Fate::changed});
         }
     }
+}
+
+std::string AutoExecFiles::sentence_of(const Found& found) {
+    const std::string what = os::quoted(found.name, name_bytes_max) + ", " + found.reader;
+    const std::string doubt = "what was changed in " + what + ", cannot be told: ";
+    switch (found.fate) {
+        case Fate::created: return "created while the run lasted: " + what;
+        case Fate::changed: return "changed while the run lasted: " + what;
+        case Fate::unseen_before:
+            return doubt + "mechad could not look at all of it before the command ran";
+        case Fate::unseen_after:
+            return doubt + "mechad could not look at all of it after the command had run";
+        case Fate::cut:
+            return doubt + "it has or had more than " + std::to_string(listed_max) + " entries";
+    }
+    return doubt;
 }
 
 std::vector<std::string> AutoExecFiles::notes_since(const AutoExecFiles& before) const {
     if (is_blind_ || before.is_blind_) {
         return {
             "whether files that programs outside act on were changed cannot be told: mechad "
-            "could open nothing"};
+            "could open nothing in the workspace"};
     }
     std::vector<Found> found;
-    add_files(before, found);
+    add_doubts(before, found);
+    add_changes(before, found);
     add_listed(before, found);
     std::vector<std::string> notes;
     notes.reserve(notes_max);
@@ -149,12 +212,10 @@ std::vector<std::string> AutoExecFiles::notes_since(const AutoExecFiles& before)
         if (notes.size() + 1 == notes_max && found.size() > notes_max) {
             notes.push_back(std::to_string(found.size() - notes.size()) +
                             " more files that programs outside act on were created or changed "
-                            "while the run lasted");
+                            "while the run lasted, or could not be looked at");
             break;
         }
-        notes.push_back((file.is_new ? "created" : "changed") +
-                        std::string(" while the run lasted: \"") +
-                        os::printable(file.name, name_bytes_max) + "\", " + file.reader);
+        notes.push_back(sentence_of(file));
     }
     return notes;
 }

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 
 namespace mechad::os {
@@ -34,38 +35,56 @@ FileStamp stamp_of(const struct stat& found) {
             .mode = found.st_mode};
 }
 
-}  // namespace
+// Of what could not be opened or looked at. With O_PATH, no link is a fault but one on the way.
+bool is_hidden_by(int error) { return error != ENOENT && error != ENOTDIR && error != ELOOP; }
 
-std::optional<FileStamp> look_beneath(const UniqueFd& directory, const char* name) {
-    const UniqueFd fd = open_beneath(directory, name, O_PATH);
-    struct stat found {};
-    if (!fd || ::fstat(fd.get(), &found) != 0) return std::nullopt;
-    return stamp_of(found);
-}
-
-Listing list_beneath(const UniqueFd& directory, const char* name, std::size_t entries_max,
-                     std::string_view ignored_suffix) {
-    Listing listing;
-    UniqueFd fd = open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-    if (!fd) return listing;
-    const std::unique_ptr<DIR, CloseDirectory> open(::fdopendir(fd.get()));
-    if (!open) return listing;
-    (void)fd.release();  // closedir closes it
+// False, with errno, when one of them cannot be looked at.
+bool read_entries(DIR* directory, std::size_t read_max, std::string_view ignored_suffix,
+                  Listing& listing) {
+    std::size_t read_count = 0;
+    errno = 0;
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads this DIR
-    while (const struct dirent* const entry = ::readdir(open.get())) {
-        const std::string_view entry_name = entry->d_name;
-        if (entry_name == "." || entry_name == "..") continue;
-        if (!ignored_suffix.empty() && entry_name.ends_with(ignored_suffix)) continue;
-        if (listing.entries.size() == entries_max) {
+    while (const struct dirent* const entry = ::readdir(directory)) {
+        const std::string_view name = entry->d_name;
+        if (name == "." || name == "..") continue;
+        if (read_count++ == read_max) {
             listing.is_cut = true;
-            break;
+            return true;
         }
+        if (!ignored_suffix.empty() && name.ends_with(ignored_suffix)) continue;
         struct stat found {};
         const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-        if (::fstatat(::dirfd(open.get()), entry->d_name, &found, flags) != 0) continue;
-        listing.entries.emplace(entry_name, stamp_of(found));
+        if (::fstatat(::dirfd(directory), entry->d_name, &found, flags) == 0) {
+            listing.entries.emplace(name, stamp_of(found));
+        } else if (is_hidden_by(errno)) {
+            return false;
+        }
+        errno = 0;  // readdir leaves it alone at the end
     }
-    return listing;
+    return errno == 0;
+}
+
+}  // namespace
+
+Sight look_beneath(const UniqueFd& directory, const char* name) {
+    const UniqueFd fd = open_beneath(directory, name, O_PATH);
+    struct stat found {};
+    if (!fd || ::fstat(fd.get(), &found) != 0) {
+        return {.stamp = std::nullopt, .is_hidden = is_hidden_by(errno)};
+    }
+    return {.stamp = stamp_of(found)};
+}
+
+Listing list_beneath(const UniqueFd& directory, const char* name, std::size_t read_max,
+                     std::string_view ignored_suffix) {
+    const Listing hidden{.entries = {}, .is_hidden = true};
+    UniqueFd fd = open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    if (!fd) return is_hidden_by(errno) ? hidden : Listing();
+    const std::unique_ptr<DIR, CloseDirectory> open(::fdopendir(fd.get()));
+    if (!open) return hidden;
+    (void)fd.release();  // closedir closes it
+    Listing listing;
+    return read_entries(open.get(), read_max, ignored_suffix, listing) ? listing : hidden;
 }
 
 }  // namespace mechad::os

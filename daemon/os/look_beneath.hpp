@@ -26,18 +26,26 @@ struct FileStamp {
     bool operator==(const FileStamp&) const = default;
 };
 
-// nullopt: it is not there, or cannot be reached in that way.
-std::optional<FileStamp> look_beneath(const UniqueFd& directory, const char* name);
+struct Sight {
+    std::optional<FileStamp> stamp;
+    // It cannot be said what is there, nor whether anything is: no permission on the way, a mount
+    // point, a way out of the directory, or no descriptor left.
+    bool is_hidden = false;
+};
+
+// Neither a stamp nor hidden: nothing is there, or only beyond a link.
+Sight look_beneath(const UniqueFd& directory, const char* name);
 
 struct Listing {
     std::map<std::string, FileStamp> entries;
-    bool is_cut = false;  // there are more
+    bool is_cut = false;     // there are more
+    bool is_hidden = false;  // it, or one of its entries, cannot be looked at; `entries` is empty
 };
 
 // The entries of a directory and no deeper, without those whose names end in `ignored_suffix`
-// (empty: all), and `entries_max` at most; which ones is left to the file system. Empty for what is
-// no directory.
-Listing list_beneath(const UniqueFd& directory, const char* name, std::size_t entries_max,
+// (empty: all). `read_max` at most are read, the ignored ones among them, as reading blocks the
+// caller; which ones is left to the file system. Empty for what is no directory.
+Listing list_beneath(const UniqueFd& directory, const char* name, std::size_t read_max,
                      std::string_view ignored_suffix);
 
 }  // namespace mechad::os

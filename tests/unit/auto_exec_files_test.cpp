@@ -11,6 +11,8 @@
 #include <filesystem>
 
 #include "daemon/os/syscalls.hpp"
+#include "tests/unit/child_process.hpp"
+#include "tests/unit/permissions.hpp"
 #include "tests/unit/result_printer.hpp"
 #include "tests/unit/temp_tree.hpp"
 
@@ -35,8 +37,8 @@ public:
     }
     const TempTree& tree() const { return tree_; }
 
-    void look() { before_ = AutoExecFiles::look(fd_); }
-    std::vector<std::string> notes() const { return AutoExecFiles::look(fd_).notes_since(before_); }
+    void look() { before_ = look_now(); }
+    std::vector<std::string> notes() const { return look_now().notes_since(before_); }
     // There is one note, and it says that of that name.
     bool says(const std::string& what, const std::string& name) const {
         const auto found = notes();
@@ -45,7 +47,21 @@ public:
                found[0].starts_with(what + " while the run lasted: \"" + name + "\", ");
     }
 
+    // There is one note, and it says that what happened to that cannot be told, for that reason.
+    bool doubts(const std::string& name, const std::string& why) const {
+        const auto found = notes();
+        CAPTURE(found.size());
+        return found.size() == 1 &&
+               found[0].starts_with("what was changed in \"" + name + "\", ") &&
+               found[0].find("cannot be told: " + why) != std::string::npos;
+    }
+
 private:
+    AutoExecFiles look_now() const {
+        const BoundByPermissions bound;
+        return AutoExecFiles::look(fd_);
+    }
+
     TempTree tree_;
     std::string path_;
     os::UniqueFd fd_;
@@ -168,49 +184,174 @@ TEST_CASE("auto-exec files: what stands in for the repository is noted, and not 
 
 TEST_CASE("auto-exec files: what would block whoever opens it is only looked at") {
     const Workspace workspace;
-    REQUIRE(::mkdir((workspace / ".git").c_str(), 0700) == 0);
+    REQUIRE(::mkdir((workspace / ".git").c_str(), 0755) == 0);
     REQUIRE(::mkfifo((workspace / ".envrc").c_str(), 0600) == 0);
     REQUIRE(::mkfifo((workspace / ".idea").c_str(), 0600) == 0);
-    REQUIRE(::mkdir((workspace / ".codex").c_str(), 0700) == 0);
+    REQUIRE(::mkdir((workspace / ".codex").c_str(), 0755) == 0);
     REQUIRE(::mkfifo((workspace / ".codex/pipe").c_str(), 0600) == 0);
 
     CHECK(workspace.notes().size() == 3);
 }
 
+TEST_CASE("auto-exec files: a place that was shut to hide a change is told") {
+    Workspace workspace;
+    workspace.write(".git/config", "x");
+    workspace.write(".git/hooks/post-commit.sample", "x");
+    workspace.look();
+    workspace.write(".git/hooks/post-commit", "x", 0755);
+    const std::string after = "mechad could not look at all of it after";
+    for (const mode_t mode : {0311U, 0444U, 0000U}) {
+        CAPTURE(mode);
+        const Permissions shut(workspace / ".git/hooks", mode);
+        CHECK(workspace.doubts(".git/hooks", after));
+    }
+    const Permissions shut(workspace / ".git", 0000);
+
+    CHECK(workspace.doubts(".git", after));
+}
+
+TEST_CASE("auto-exec files: what could not be seen before is not called new") {
+    Workspace workspace;
+    workspace.write(".git/config", "x");
+    workspace.write(".git/hooks/post-commit", "x", 0755);
+    const std::string before = "mechad could not look at all of it before";
+    SUBCASE("the hooks") {
+        {
+            const Permissions shut(workspace / ".git/hooks", 0311);
+            workspace.look();
+        }
+        CHECK(workspace.doubts(".git/hooks", before));
+    }
+    SUBCASE("all of the repository") {
+        {
+            const Permissions shut(workspace / ".git", 0000);
+            workspace.look();
+        }
+        CHECK(workspace.doubts(".git", before));
+    }
+}
+
+TEST_CASE("auto-exec files: what could be seen neither before nor after is told") {
+    Workspace workspace;
+    workspace.write(".vscode/tasks.json", "x");
+    const Permissions shut(workspace / ".vscode", 0311);
+    workspace.look();
+    CHECK(workspace.doubts(".vscode", "mechad could not look"));
+
+    std::filesystem::remove_all(workspace / ".vscode/tasks.json");
+    CHECK(workspace.doubts(".vscode", "mechad could not look"));
+}
+
+TEST_CASE("auto-exec files: a workspace that was shut is told") {
+    Workspace workspace;
+    workspace.write(".envrc", "x");
+    const Permissions shut(workspace / ".", 0600);
+
+    const auto notes = workspace.notes();
+
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0].find("could open nothing in the workspace") != std::string::npos);
+}
+
+TEST_CASE("auto-exec files: another directory, or another mode of it, is a change") {
+    Workspace workspace;
+    workspace.write(".git/config", "x");
+    workspace.write(".idea/a.xml", "x");
+    workspace.look();
+
+    REQUIRE(::chmod((workspace / ".git").c_str(), 0777) == 0);
+    CHECK(workspace.says("changed", ".git"));
+
+    workspace.look();
+    std::filesystem::rename(workspace / ".idea", workspace / "elsewhere");
+    workspace.look();
+    std::filesystem::rename(workspace / "elsewhere", workspace / ".idea");
+    CHECK(workspace.says("created", ".idea/a.xml"));
+    workspace.look();
+    std::filesystem::rename(workspace / ".idea", workspace / "elsewhere");
+    REQUIRE(::mkdir((workspace / ".idea").c_str(), 0755) == 0);
+    CHECK(workspace.says("changed", ".idea"));
+}
+
+TEST_CASE("auto-exec files: a mount point is not looked into, and told") {
+    if (::geteuid() != 0) {
+        MESSAGE("SKIPPED: needs root");
+        return;
+    }
+    Workspace workspace;
+    workspace.write(".git/config", "x");
+    workspace.write("elsewhere/hooks/post-commit", "x", 0755);
+    workspace.look();
+    const std::string outcome = outcome_in_child([&] {
+        enter_mount_namespace();
+        bind_mount(workspace / "elsewhere", workspace / ".git");
+        // The opened directory is of the namespace before.
+        const auto fd = os::open_file(workspace / ".", O_PATH | O_DIRECTORY);
+        const auto now = AutoExecFiles::look(*fd);
+        std::string text;
+        for (const auto& note : now.notes_since(now)) text += note + "\n";
+        return text;
+    });
+
+    CHECK(outcome ==
+          "what was changed in \".git\", by which git can run programs, cannot be told: mechad "
+          "could not look at all of it after the command had run\n");
+}
+
 TEST_CASE("auto-exec files: a directory that cannot be listed hides no other file") {
     const Workspace workspace;
     workspace.write(".idea/a.xml", "x");
-    REQUIRE(::chmod((workspace / ".idea").c_str(), 0000) == 0);
+    const Permissions shut(workspace / ".idea", 0000);
     workspace.write(".envrc", "x");
 
     const auto notes = workspace.notes();
 
-    CHECK(std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
-              return note.find("\".envrc\"") != std::string::npos;
-          }) == 1);
-    REQUIRE(::chmod((workspace / ".idea").c_str(), 0700) == 0);
+    REQUIRE(notes.size() == 2);
+    CHECK(notes[0].find("\".idea\"") != std::string::npos);
+    CHECK(notes[1].find("\".envrc\"") != std::string::npos);
 }
 
-TEST_CASE("auto-exec files: of a directory with too many entries the directory is noted") {
+TEST_CASE("auto-exec files: a directory with too many entries is told, whatever they are") {
     Workspace workspace;
-    for (std::size_t i = 0; i <= AutoExecFiles::listed_max; ++i) {
-        workspace.write(".claude/f" + std::to_string(i), "x");
+    const std::string why = "it has or had more than 256 entries";
+    workspace.write(".git/config", "x");
+    workspace.write(".git/hooks/post-commit", "x", 0755);
+    for (std::size_t i = 0; i < AutoExecFiles::listed_max - 1; ++i) {
+        workspace.write(".git/hooks/" + std::to_string(i) + ".sample", "x");
     }
     workspace.look();
     CHECK(workspace.notes().empty());
 
-    workspace.write(".claude/one-more", "x");
+    workspace.write(".git/hooks/one-more.sample", "x");
+    CHECK(workspace.doubts(".git/hooks", why));
 
-    CHECK(workspace.says("changed", ".claude"));
+    workspace.look();
+    workspace.write(".git/hooks/post-commit", "in place: the directory is as it was", 0755);
+    CHECK(workspace.doubts(".git/hooks", why));
+
+    std::filesystem::remove(workspace / ".git/hooks/one-more.sample");
+    CHECK(workspace.doubts(".git/hooks", why));
+}
+
+TEST_CASE("auto-exec files: no crowd of changes keeps a doubt from being told") {
+    const Workspace workspace;
+    for (int i = 0; i < 40; ++i) workspace.write(".claude/" + std::to_string(i), "x");
+    workspace.write(".cursor/mcp.json", "x");
+    const Permissions shut(workspace / ".cursor", 0000);
+
+    CHECK(workspace.notes().front().find("\".cursor\"") != std::string::npos);
 }
 
 TEST_CASE("auto-exec files: names are escaped and cut, and there are few sentences") {
     const Workspace workspace;
-    workspace.write(".claude/\x1b]0;x\x07\n\xe2\x80\xae" + std::string(200, 'n'), "x");
+    workspace.write(
+        ".claude/x\", which is harmless; \"\x1b]0;x\x07\n\xe2\x80\xae" + std::string(200, 'n'),
+        "x");
     const auto one = workspace.notes();
     REQUIRE(one.size() == 1);
-    CHECK(one[0].find("\\x1b]0;x\\x07\\x0a") != std::string::npos);
+    CHECK(one[0].find("x\\x22, which is harmless; \\x22\\x1b]0;x\\x07\\x0a") != std::string::npos);
     CHECK(one[0].find('\n') == std::string::npos);
+    CHECK(std::count(one[0].begin(), one[0].end(), '"') == 2);
     CHECK(one[0].size() < 300);
 
     for (int i = 0; i < 40; ++i) workspace.write(".idea/" + std::to_string(i), "x");

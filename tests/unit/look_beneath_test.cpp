@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "daemon/os/syscalls.hpp"
+#include "tests/unit/permissions.hpp"
 #include "tests/unit/result_printer.hpp"
 #include "tests/unit/temp_tree.hpp"
 
@@ -29,8 +30,8 @@ TEST_CASE("look beneath: a file is told by its identity, a link by its own") {
     tree.make_link(file, "w/link");
     const auto directory = open_directory(tree / "w");
 
-    const auto found = os::look_beneath(directory, "a/file");
-    const auto link = os::look_beneath(directory, "link");
+    const auto found = os::look_beneath(directory, "a/file").stamp;
+    const auto link = os::look_beneath(directory, "link").stamp;
 
     REQUIRE(found);
     CHECK(found->id == identity_of(file));
@@ -38,7 +39,11 @@ TEST_CASE("look beneath: a file is told by its identity, a link by its own") {
     CHECK(S_ISREG(found->mode));
     REQUIRE(link);
     CHECK(S_ISLNK(link->mode));
-    CHECK_FALSE(os::look_beneath(directory, "absent"));
+    for (const char* const absent : {"absent", "a/absent", "absent/file", "a/file/x", "link/x"}) {
+        CAPTURE(absent);
+        CHECK_FALSE(os::look_beneath(directory, absent).stamp);
+        CHECK_FALSE(os::look_beneath(directory, absent).is_hidden);
+    }
 }
 
 TEST_CASE("look beneath: no link on the way, no way up and no other mount is taken") {
@@ -52,13 +57,61 @@ TEST_CASE("look beneath: no link on the way, no way up and no other mount is tak
     for (const char* const name :
          {"link/file", "inner/file", "../outside/file", "in/../in/../..", "/etc/passwd", "/"}) {
         CAPTURE(name);
-        CHECK_FALSE(os::look_beneath(directory, name));
+        CHECK_FALSE(os::look_beneath(directory, name).stamp);
         CHECK(os::list_beneath(directory, name, 9, {}).entries.empty());
     }
     CHECK(os::list_beneath(directory, "link", 9, {}).entries.empty());
     CHECK(os::list_beneath(directory, "inner", 9, {}).entries.empty());
-    CHECK_FALSE(os::look_beneath(open_directory("/"), "proc"));
-    CHECK(os::list_beneath(open_directory("/"), "proc", 9, {}).entries.empty());
+}
+
+TEST_CASE("look beneath: a mount point is hidden, and so is what lies out of reach") {
+    const TempTree tree;
+    const auto root = open_directory("/");
+
+    CHECK_FALSE(os::look_beneath(root, "proc").stamp);
+    CHECK(os::look_beneath(root, "proc").is_hidden);
+    CHECK(os::look_beneath(root, "proc/self").is_hidden);
+    CHECK(os::list_beneath(root, "proc", 9, {}).is_hidden);
+    CHECK(os::look_beneath(open_directory(tree.path()), "..").is_hidden);
+}
+
+TEST_CASE("look beneath: what permissions hide is told from what is not there") {
+    const TempTree tree;
+    tree.make_file("w/blind/file", "x");
+    tree.make_file("w/shut/file", "x");
+    const Permissions blind(tree / "w/blind", 0311);
+    const Permissions shut(tree / "w/shut", 0000);
+    const auto directory = open_directory(tree / "w");
+    const BoundByPermissions bound;
+
+    CHECK(os::look_beneath(directory, "blind/file").stamp);
+    CHECK(os::list_beneath(directory, "blind", 9, {}).is_hidden);
+    CHECK(os::look_beneath(directory, "shut").stamp);
+    CHECK(os::look_beneath(directory, "shut/file").is_hidden);
+    CHECK(os::look_beneath(directory, "shut/absent").is_hidden);
+    CHECK(os::list_beneath(directory, "shut", 9, {}).is_hidden);
+}
+
+TEST_CASE("look beneath: an entry that cannot be looked at hides the whole listing") {
+    const TempTree tree;
+    tree.make_file("w/names/file", "x");
+    const Permissions names(tree / "w/names", 0444);
+    const auto directory = open_directory(tree / "w");
+    const BoundByPermissions bound;
+
+    const auto found = os::list_beneath(directory, "names", 9, {});
+
+    CHECK(found.is_hidden);
+    CHECK(found.entries.empty());
+}
+
+TEST_CASE("look beneath: what is ignored counts to what is read") {
+    const TempTree tree;
+    for (int i = 0; i < 9; ++i) tree.make_file("w/d/" + std::to_string(i) + ".sample");
+    const auto directory = open_directory(tree / "w");
+
+    CHECK_FALSE(os::list_beneath(directory, "d", 9, ".sample").is_cut);
+    CHECK(os::list_beneath(directory, "d", 8, ".sample").is_cut);
 }
 
 TEST_CASE("look beneath: what is listed is looked at where it is") {
