@@ -14,10 +14,22 @@ namespace {
 
 using Hint = std::optional<std::string>;
 
-// Anywhere in a path, whatever its case.
+// Anywhere in a path in small letters that ends in "/". Wide on purpose: a hint that is missing
+// costs a look, one too many a key.
 constexpr auto secret_words = std::to_array<std::string_view>(
-    {"secret", "credential", "token", "password", "passwd", "shadow", "private", "id_rsa", "id_ed",
-     ".pem", ".key", ".p12", ".pfx", ".kdbx", "keyring", "wallet", "cookie"});
+    {// What it is for: key, keys.txt, keyring, apikey, passphrase, kubeconfig, kdbx.
+     "key", "kdb", "secret", "token", "pass", "cred", "cert", "wallet", "cookie", "shadow",
+     "private", "vault", "kube", "login", "auth", "session",
+     // Who has it: id_rsa and its kind, agents, browsers, which keep logins and cookies.
+     "/id_", "ssh", "gnupg", "gpg", "pgp", "/snap/", "firefox", "mozilla", "thunderbird",
+     "chromium", "chrome", "brave", "/opera", "vivaldi",
+     // What it is written in.
+     ".age/", ".asc/", ".jks/", ".p12/", ".p8/", ".pem/", ".pfx/", ".ppk/", ".ovpn/", ".jwk"});
+
+// Directories from which programs outside a box run what is there, or take it for a task.
+constexpr auto run_from_names = std::to_array<std::string_view>(
+    {"bin", "sbin", "libexec", "spool", "autostart", "init.d", "profile.d", "hooks"});
+constexpr auto run_from_words = std::to_array<std::string_view>({"cron", "systemd"});
 
 // Where installers put programs below a home, and no keys beside them.
 struct Installed {
@@ -52,16 +64,35 @@ bool lies_in_any(std::string_view path, const std::vector<std::string>& director
                        [path](const std::string& each) { return os::is_beneath(path, each); });
 }
 
-// Settings and credentials of a program are hidden, mostly; a few others have telling names.
-bool looks_secret(const std::string& path) {
-    if (path.find("/.") != std::string::npos || find_credential_name(path)) return true;
-    std::string name = path;
-    std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
         return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
     });
+    return text;
+}
+
+bool is_hidden(const std::string& path) { return path.find("/.") != std::string::npos; }
+
+// Settings and credentials of a program are hidden, mostly; others have telling names.
+bool looks_secret(const std::string& path) {
+    if (is_hidden(path) || find_credential_name(path)) return true;
+    const std::string name = lower_case(path) + "/";
     return std::any_of(secret_words.begin(), secret_words.end(), [&name](std::string_view word) {
         return name.find(word) != std::string::npos;
     });
+}
+
+// Who may write there may have programs outside run what he likes.
+bool is_run_from_outside(const std::string& path) {
+    const std::string name = lower_case(path) + "/";
+    const auto is_part = [&name](std::string_view part) {
+        return name.find("/" + std::string(part) + "/") != std::string::npos;
+    };
+    const auto is_within = [&name](std::string_view word) {
+        return name.find(word) != std::string::npos;
+    };
+    return is_hidden(path) || std::any_of(run_from_names.begin(), run_from_names.end(), is_part) ||
+           std::any_of(run_from_words.begin(), run_from_words.end(), is_within);
 }
 
 // Homes are known from the list of users, which need not be complete.
@@ -85,6 +116,10 @@ bool holds_any(const std::string& path, const std::vector<BoundPath>& binds) {
 
 // --- sentences --------------------------------------------------------------------------------
 
+constexpr const char* run_from_outside_hint =
+    "Perhaps the command wanted to write where programs outside run from; what its message names "
+    "is not offered here";
+
 // Of a path that a box does not show.
 Hint offer(const std::string& path, bool is_to_be_written, const BoxView& box) {
     const auto fault = box.find_fault(path);
@@ -100,6 +135,7 @@ Hint offer(const std::string& path, bool is_to_be_written, const BoxView& box) {
     if (fault) {
         return "Perhaps the command wanted to " + verb + path + ", which no key opens: " + *fault;
     }
+    if (is_to_be_written && is_run_from_outside(path)) return run_from_outside_hint;
     const std::string key = is_to_be_written ? "sandbox.writable" : "sandbox.readable";
     return "Perhaps the command needs to " + verb + path +
            ", which its box does not show; if that is there and not secret, " + key +
@@ -109,6 +145,7 @@ Hint offer(const std::string& path, bool is_to_be_written, const BoxView& box) {
 Hint hint_for_read_only(const std::string& path, const BoxView& box) {
     if (const BoundPath* const bind = find_bind(path, box.binds)) {
         if (bind->access == Access::read_write || looks_secret(path)) return std::nullopt;
+        if (is_run_from_outside(path)) return run_from_outside_hint;
         return "Perhaps the command needs to write " + path +
                ", which an entry of sandbox.readable shows; under sandbox.writable every run could "
                "change it";

@@ -6,10 +6,13 @@
 // The text is the command's, which may want a person to open something. So a hint
 // - begins with "Perhaps", is for people, and nothing acts on it;
 // - offers a key only for a path that the box does not show and that lies neither in a place that
-//   the policy refuses, nor in another user's home, and whose name does not look like settings or
-//   a secret (hidden, or one of a few words). Where the name gives it away, it is not repeated;
+//   the policy refuses by its name, nor in another user's home, and whose name does not look like
+//   settings or a secret (hidden, or with one of a few words in it). Where the name gives it away,
+//   it is not repeated;
+// - never offers to have a place written that programs outside run from, by its name;
 // - repeats no more than plain words without white space (see stderr_complaints.hpp).
-// What a harmless name holds, and whether it exists, is not known: whoever follows a hint looks.
+// What a harmless name holds, whether it exists and whether a link is on the way is not known:
+// whoever follows a hint looks, and the policy may still refuse the entry.
 #pragma once
 
 #include <functional>

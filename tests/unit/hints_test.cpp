@@ -337,6 +337,78 @@ TEST_CASE("hints: nothing that the policy refuses, nor a home or a secret, is ev
     });
 }
 
+TEST_CASE("hints: what has the name of a key, a token or a browser is not offered, in any case") {
+    for (const std::string name : {"id_rsa",
+                                   "id_ecdsa",
+                                   "id_dsa",
+                                   "id_ed25519_sk",
+                                   "backup.gpg",
+                                   "server.ppk",
+                                   "store.jks",
+                                   "a.age",
+                                   "a.pem",
+                                   "a.key",
+                                   "a.p12",
+                                   "a.pfx",
+                                   "a.kdbx",
+                                   "AuthKey.p8",
+                                   "kubeconfig",
+                                   "deploy_key",
+                                   "apikeys",
+                                   "Passphrases",
+                                   "passwords.txt",
+                                   "Keychains/login.db",
+                                   "tokens.json",
+                                   "credentials",
+                                   "client.ovpn",
+                                   "certs",
+                                   "Wallets/a",
+                                   "vault",
+                                   "backup.asc",
+                                   "snap",
+                                   "snap/x/common/data",
+                                   "firefox/p",
+                                   "chromium",
+                                   "google-chrome/Default",
+                                   "mozilla",
+                                   "BraveSoftware",
+                                   "pgp",
+                                   "ssh/config"}) {
+        for (const std::string where : {"/srv/data/", "/home/u/", "/srv/DATA/x/"}) {
+            for (const bool is_upper : {false, true}) {
+                std::string path = where + name;
+                if (is_upper) std::transform(path.begin(), path.end(), path.begin(), ::toupper);
+                CAPTURE(path);
+                const auto hints = hints_for("cat: " + path + ": No such file or directory\n");
+                REQUIRE(hints.size() == 1);
+                CHECK(hints[0].find("sandbox.") == std::string::npos);
+                CHECK(hints[0].find(path) == std::string::npos);
+            }
+        }
+    }
+}
+
+TEST_CASE("hints: a place that programs outside run from is not offered to be written") {
+    for (const std::string name :
+         {"bin/tool", "bin", "SBIN/x", "libexec/x", "spool/x", "autostart/x", "cron.d/x",
+          "crontabs", "systemd/user/x.service", "hooks/x"}) {
+        for (const std::string where : {"/srv/data/", "/home/u/", "/srv/ro/"}) {
+            const std::string path = where + name;
+            CAPTURE(path);
+            const auto hints =
+                hints_for("touch: cannot touch '" + path + "': Read-only file system\n");
+            REQUIRE(hints.size() == 1);
+            CHECK(hints[0].starts_with("Perhaps the command wanted to write where programs"));
+            CHECK(hints[0].find("sandbox.") == std::string::npos);
+        }
+    }
+    check({
+        {"touch: cannot touch '/var/spool/x': Read-only file system\n", {"where programs outside"}},
+        {"touch: cannot touch '/srv/binary/x': Read-only file system\n", {write("/srv/binary/x")}},
+        {"cat: /srv/tools/bin/x: No such file or directory\n", {read("/srv/tools/bin/x")}},
+    });
+}
+
 TEST_CASE("hints: no sentence names a place for credentials, or repeats one") {
     for (const std::string name : credential_names) {
         for (const std::string where : {"/home/u/", "/srv/x/", "/home/v/", "/tmp/"}) {
