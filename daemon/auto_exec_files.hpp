@@ -39,6 +39,7 @@ private:
     enum class Fate {
         created,
         changed,
+        became_bare,    // the workspace itself
         unseen_before,  // the three of which it cannot be told
         unseen_after,
         cut
@@ -52,12 +53,14 @@ private:
     static std::string sentence_of(const Found& found);
     static std::optional<Fate> find_doubt(const os::Sight& before, const os::Sight& after);
     static std::optional<Fate> find_doubt(const os::Listing& before, const os::Listing& after);
+    bool is_comparable(const AutoExecFiles& before, const char* name) const;
     void add_doubts(const AutoExecFiles& before, std::vector<Found>& found) const;
     void add_changes(const AutoExecFiles& before, std::vector<Found>& found) const;
     void add_listed(const AutoExecFiles& before, std::vector<Found>& found) const;
 
     std::vector<os::Sight> files_;  // in the order of the fixed lists
     std::vector<Directory> directories_;
+    bool is_bare_ = false;   // git may take the workspace itself for a repository
     bool is_blind_ = false;  // nothing in the workspace can be looked at
 };
 

@@ -77,8 +77,12 @@ TEST_CASE("auto-exec files: each of the list is noted when it is made, and when 
                                    ".envrc",
                                    ".bash_profile",
                                    ".bash_login",
+                                   ".bash_logout",
                                    ".bashrc",
+                                   ".kshrc",
                                    ".profile",
+                                   ".zlogin",
+                                   ".zlogout",
                                    ".zshenv",
                                    ".zprofile",
                                    ".zshrc",
@@ -92,7 +96,9 @@ TEST_CASE("auto-exec files: each of the list is noted when it is made, and when 
                                    ".codex/config.toml",
                                    ".cursor/mcp.json",
                                    ".devcontainer/devcontainer.json",
-                                   ".husky/pre-commit"}) {
+                                   ".husky/pre-commit",
+                                   ".husky/_/pre-commit",
+                                   ".claude/hooks/fmt.sh"}) {
         CAPTURE(name);
         Workspace workspace;
         CHECK(workspace.notes().empty());
@@ -145,6 +151,74 @@ TEST_CASE("auto-exec files: of the hooks, those are noted that git would run") {
     workspace.look();
     workspace.link("/bin/true", ".git/hooks/pre-push");
     CHECK(workspace.says("created", ".git/hooks/pre-push"));
+}
+
+TEST_CASE("auto-exec files: a directory within a listed one is told once, by what is in it") {
+    Workspace workspace;
+    workspace.write(".claude/hooks/fmt.sh", "x");
+    workspace.look();
+
+    workspace.write(".claude/hooks/fmt.sh", "in place, on the second level");
+    CHECK(workspace.says("changed", ".claude/hooks/fmt.sh"));
+    workspace.look();
+    workspace.write(".claude/hooks/new.sh", "x");
+    CHECK(workspace.says("created", ".claude/hooks/new.sh"));
+
+    std::filesystem::remove_all(workspace / ".claude/hooks");
+    workspace.look();
+    workspace.link("/elsewhere", ".claude/hooks");
+    CHECK(workspace.says("created", ".claude/hooks"));
+}
+
+TEST_CASE("auto-exec files: the parts of a bare repository count only where they make one") {
+    Workspace workspace;
+    const std::string made =
+        "created while the run lasted: what looks like a bare repository at the top of the "
+        "workspace, by which git can run programs";
+    workspace.write("config", "x");
+    workspace.write("hooks/post-commit", "x", 0755);
+    workspace.write("HEAD", "x");
+    workspace.write("objects/x", "x");
+    CHECK(workspace.notes().empty());
+    workspace.look();
+    SUBCASE("with the last part missing it is made, whatever was there before") {
+        workspace.write("refs/x", "x");
+        CHECK(workspace.notes() == std::vector{made});
+    }
+    SUBCASE("what it shares may lie elsewhere") {
+        workspace.write("commondir", "elsewhere");
+        CHECK(workspace.notes() == std::vector{made});
+    }
+    SUBCASE("a link stands for what it leads to") {
+        workspace.link("elsewhere", "refs");
+        CHECK(workspace.notes() == std::vector{made});
+    }
+}
+
+TEST_CASE("auto-exec files: in a bare repository its settings and hooks are noted") {
+    Workspace workspace;
+    for (const std::string name : {"HEAD", "objects/x", "refs/x", "config", "hooks/a.sample"}) {
+        workspace.write(name, "x");
+    }
+    workspace.look();
+    CHECK(workspace.notes().empty());
+    for (const std::string name : {"config", "HEAD"}) {
+        workspace.write(name, "another");
+        CHECK(workspace.says("changed", name));
+        workspace.look();
+    }
+    for (const std::string name : {"config.worktree", "commondir", "hooks/post-update"}) {
+        workspace.write(name, "x", 0755);
+        CHECK(workspace.says("created", name));
+        workspace.look();
+    }
+    workspace.write("hooks/notes", "x");
+    workspace.write("hooks/b.sample", "x", 0755);
+    workspace.write("refs/y", "x");
+    CHECK(workspace.notes().empty());
+
+    const Permissions shut(workspace / "hooks", 0311);
+    CHECK(workspace.doubts("hooks", "mechad could not look at all of it after"));
 }
 
 TEST_CASE("auto-exec files: a link is noted and not followed") {
