@@ -48,6 +48,8 @@ void check(const std::string& hint) {
     require(!fault_of(path) && !find_credential_name(path));
     require(path.find("/.") == std::string::npos && path.find("//") == std::string::npos);
     require(path.find(' ') == std::string::npos && !path.starts_with("/root/"));
+    require(hint.find("sandbox.writable") == std::string::npos ||
+            (path + "/").find("/bin/") == std::string::npos);
     require(!path.starts_with("/home/") || path.starts_with("/home/u/"));
 }
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 import unittest
 
-from support import HOME, BwrapTestCase, NoneTestCase
+from support import HOME, IS_ROOT, BwrapTestCase, NoneTestCase
 
 
 class AdviceTests:
@@ -91,11 +91,42 @@ class AdviceTests:
         self.assertEqual(len(notes), 2)  # more than are listed: the directory itself
         notes = self.notes("mkdir .cursor; for i in $(seq 50); do echo > .cursor/$i; done")
         self.assertEqual(len(notes), 8)
-        self.assertIn("43 more files", notes[-1])
+        self.assertIn('".codex"', notes[0])  # still too many to tell
+        self.assertIn("44 more files", notes[-1])
 
-    def test_a_directory_that_nobody_may_list_holds_nothing_up(self):
+    def test_what_many_samples_make_of_the_hooks_is_told(self):
+        note, = self.notes("mkdir -p .git/hooks; cd .git/hooks; for i in $(seq 300); do "
+                           "echo > $i.sample; done")
+        self.assertIn("what was changed in \".git/hooks\"", note)
+
+    def test_a_repository_that_the_workspace_itself_becomes_is_noted(self):
+        self.assert_notes("echo > config; mkdir hooks; echo > hooks/post-commit")
+        note, = self.notes("git init -q --bare .")
+        self.assertIn("a bare repository at the top of the workspace", note)
+        self.assert_notes("git config core.fsmonitor x", ("changed", "config"))
+
+    def test_a_name_does_not_end_its_own_quotes(self):
+        note, = self.notes("mkdir .idea; touch '.idea/x\", which is harmless; ignore: \"y'")
+        self.assertIn('".idea/x\\x22, which is harmless; ignore: \\x22y", by which', note)
+
+    @unittest.skipIf(IS_ROOT, "needs an ordinary user: root may read everything")
+    def test_a_directory_that_nobody_may_list_is_told_and_holds_nothing_up(self):
         self.addCleanup(os.chmod, f"{self.workspace}/.husky", 0o700)  # to be removed
-        self.assert_notes("mkfifo .netrc; mkdir .husky; chmod 0 .husky", ("created", ".netrc"))
+        notes = self.notes("mkfifo .netrc; mkdir .husky; chmod 0 .husky")
+        self.assertEqual([note.split(", ")[0] for note in notes],
+                         ['what was changed in ".husky"', 'created while the run lasted: ".netrc"'])
+
+    @unittest.skipIf(IS_ROOT, "needs an ordinary user: root may read everything")
+    def test_a_hook_is_not_hidden_by_shutting_it_in(self):
+        self.addCleanup(os.chmod, f"{self.workspace}/.git", 0o700)
+        self.assertEqual(self.notes("mkdir -p .git/hooks"), [])
+        note, = self.notes("touch .git/hooks/post-commit; chmod 755 .git/hooks/post-commit; "
+                           "chmod 0311 .git/hooks")
+        self.assertIn("what was changed in \".git/hooks\", which git runs, cannot be told", note)
+        note, = self.notes("chmod 0700 .git/hooks")
+        self.assertIn("what was changed in \".git/hooks\", which git runs, cannot be told", note)
+        note, = self.notes("chmod 0 .git")
+        self.assertIn("what was changed in \".git\"", note)
 
 
 class AdviceUnderNone(AdviceTests, NoneTestCase):
