@@ -67,7 +67,7 @@ TEST_CASE("auto-exec files: what could be seen neither before nor after is told"
 TEST_CASE("auto-exec files: a workspace that was shut is told") {
     Workspace workspace;
     workspace.write(".envrc", "x");
-    const Permissions shut(workspace / ".", 0600);
+    const Permissions shut(workspace.tree() / "w", 0600);
 
     const auto notes = workspace.notes();
 

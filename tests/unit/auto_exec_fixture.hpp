@@ -22,7 +22,7 @@ class LookedAtWorkspace {
 public:
     LookedAtWorkspace()
         : path_(tree_.make_dir("w")),
-          fd_(std::move(*os::open_file(path_, O_PATH | O_DIRECTORY))),
+          fd_(*os::open_file(path_, O_PATH | O_DIRECTORY)),
           before_(AutoExecFiles::look(fd_)) {}
 
     std::string operator/(const std::string& name) const { return path_ + "/" + name; }
