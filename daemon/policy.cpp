@@ -212,14 +212,16 @@ Result<Admission> Policy::admit_from(const SpawnParams& request, Asker asker) {
     auto env = env_of(request, environment_for(*workspace));
     if (!env) return env.error();
 
+    // mechad's own command has limits of its own.
+    static const DaemonConfig no_limits;
+    const DaemonConfig& limits = asker == Asker::preflight ? no_limits : config_.daemon;
     Command command{
         .argv = *std::move(argv),
         .env = *std::move(env),
         .cwd = *std::move(cwd),
         .stdin_spec = request.stdin_spec,
-        .timeout = narrower(request.timeout, config_.daemon.timeout),
-        .output_limit_bytes =
-            narrower(request.output_limit_bytes, config_.daemon.output_limit_bytes),
+        .timeout = narrower(request.timeout, limits.timeout),
+        .output_limit_bytes = narrower(request.output_limit_bytes, limits.output_limit_bytes),
         .on_output_limit = request.on_output_limit,
         .label = request.label,
     };

@@ -88,7 +88,7 @@ public:
     Result<Admission> admit(const SpawnParams& request);
 
     // As admit, for preflight: the scratch workspace lies in mechad's own state directory, and
-    // the network setting is taken as it is. Never reachable from a request.
+    // the network setting and the limits are taken as they are. Never reachable from a request.
     Result<Admission> admit_probe(const SpawnParams& request);
 
     // Why a clean path would be refused as `readable` or `writable`, by its text alone, as a

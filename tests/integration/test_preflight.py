@@ -59,6 +59,11 @@ class Check(CheckTestCase):
                      "signal_witness", "shared_memory", "message_queue", "orphan"):
             self.assertLessEqual({f"{name}_closed", f"{name}_open"}, names)
 
+    def test_limits_of_commands_are_not_those_of_the_probe(self):
+        code, output = self.check(self.make_daemon(daemon=["output_limit_bytes = 0",
+                                                           "timeout_ms = 1"]))
+        self.assertEqual(code, 0, output)
+
     def test_json_is_what_status_answers(self):
         daemon = self.start_daemon()
         with daemon.spawn("true", workspace=daemon.base.make_workspace()) as run:

@@ -114,6 +114,27 @@ TEST_CASE_FIXTURE(PolicyFixture,
 }
 
 TEST_CASE_FIXTURE(PolicyFixture,
+                  "policy: the limits of preflight's own command are not those of the daemon") {
+    config.daemon.output_limit_bytes = 0;
+    config.daemon.timeout = milliseconds(1);
+    SpawnParams request = request_for(project);
+    request.output_limit_bytes = 4096;
+    request.timeout = milliseconds(10000);
+    auto policy = make_policy();
+    REQUIRE(policy);
+
+    const auto probe = (*policy)->admit_probe(request);
+    const auto command = (*policy)->admit(request);
+
+    REQUIRE(probe);
+    CHECK(probe->command.output_limit_bytes == 4096);
+    CHECK(probe->command.timeout == milliseconds(10000));
+    REQUIRE(command);
+    CHECK(command->command.output_limit_bytes == 0);
+    CHECK(command->command.timeout == milliseconds(1));
+}
+
+TEST_CASE_FIXTURE(PolicyFixture,
                   "policy: a boxed command gets its workspace as home, and no more than is named") {
     inherited["SECRET_TOKEN"] = "x";
     inherited["LANG"] = "C.UTF-8";
