@@ -119,11 +119,13 @@ asio::awaitable<Result<void>> Run::prove_box() {
     for (const auto ns : plan_.own_namespaces) {
         const auto inside = news.ready->namespaces[ns];
         if (inside != 0 && inside != services_.own_namespaces.namespaces[ns]) continue;
+        box_proof_ = BoxProof::missing;
         co_return Error(ErrorKind::sandbox_setup_failed, std::string("the box has no ") +
                                                              init_wire::namespace_names[ns] +
                                                              " namespace of its own")
             .with_step(proof_step, 0);
     }
+    box_proof_ = BoxProof::shown;
     co_return Result<void>();
 }
 

@@ -41,6 +41,13 @@ struct RunServices {
     std::chrono::milliseconds kill_grace{2000};
 };
 
+// What a box showed of the namespaces that it should have of its own.
+enum class BoxProof {
+    none,  // it was not made, or was stopped before
+    shown,
+    missing
+};
+
 class Run {
 public:
     // Of the error of a box that did not show the namespaces of its own that it should have.
@@ -55,6 +62,7 @@ public:
 
     // An error means that the command never ran, a report that it did.
     boost::asio::awaitable<Result<ExitReport>> execute(const Proofs& proofs);
+    BoxProof box_proof() const { return box_proof_; }
 
 private:
     // The steps, in order.
@@ -100,6 +108,7 @@ private:
     std::vector<int> early_signals_;  // asked for before the command started
     Capabilities worst_;              // over the run's life
     std::vector<std::string> end_notes_;
+    BoxProof box_proof_ = BoxProof::none;
     AutoExecFiles files_before_;  // as of before the command
     bool has_news_of_egress_ = false;
     bool is_clearing_ = false;

@@ -107,10 +107,9 @@ private:
         log.run_id = (*ticket)->id;
 
         ConnectionClient client(connection_);
-        const auto report =
-            co_await Run(*services_.run_services, *admission, client, **ticket).execute(proofs);
-        const bool is_proved = report || report.error().step() != Run::proof_step;
-        services_.preflight->note_box(is_proved, is_proved ? "" : report.error().message());
+        Run run(*services_.run_services, *admission, client, **ticket);
+        const auto report = co_await run.execute(proofs);
+        services_.preflight->note_box(run.box_proof(), report ? "" : report.error().message());
         if (!report) co_return co_await refuse_run(id, log, as_shortage(report.error()));
         log_run_ended(log, *report);
         (*ticket)->report = *report;
@@ -153,7 +152,9 @@ private:
             line = describe(call.id, *describing);
         } else if (std::holds_alternative<RecheckParams>(call.params)) {
             co_await services_.preflight->recheck();
-            line = encode_result(call.id, services_.preflight->report());
+            const auto& preflight = *services_.preflight;
+            line = preflight.is_aborted() ? encode_error(call.id, *preflight.refusal())
+                                          : encode_result(call.id, preflight.report());
         } else if (std::holds_alternative<StatusParams>(call.params)) {
             line = encode_result(call.id, make_status(*services_.status_facts, *services_.policy,
                                                       *services_.preflight, *services_.runs));

@@ -63,7 +63,7 @@ Preflight::Preflight(const RunServices& services, Policy& policy, os::HostFacts&
       finished_(services.executor, asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<void> Preflight::wait_finished() {
-    while (report_.state == PreflightState::running) {
+    while (report_.state == PreflightState::running && !is_aborted_) {
         co_await finished_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
 }
@@ -79,7 +79,7 @@ asio::awaitable<void> Preflight::recheck() {
     Verdict verdict;
     co_await examine(verdict);
     is_probing_ = false;
-    adopt(std::move(verdict));
+    if (!is_aborted_) adopt(std::move(verdict));
     finished_.cancel();
 }
 
@@ -265,11 +265,9 @@ void Preflight::fail(std::string reason, std::string remedy) {
     if (on_verdict_) on_verdict_();
 }
 
-void Preflight::note_box(bool is_proved, const std::string& why) {
-    if (is_proved) {
-        unproved_boxes_ = 0;
-        return;
-    }
+void Preflight::note_box(BoxProof proof, const std::string& why) {
+    if (proof == BoxProof::shown) unproved_boxes_ = 0;
+    if (proof != BoxProof::missing) return;
     if (++unproved_boxes_ < unproved_boxes_max || report_.state != PreflightState::passed) return;
     report_.probes.push_back(report_of("namespaces", ProbeVerdict::leak, why));
     fail("namespaces (leak): " + std::to_string(unproved_boxes_) +
@@ -279,6 +277,7 @@ void Preflight::note_box(bool is_proved, const std::string& why) {
 }
 
 std::optional<Error> Preflight::refusal() const {
+    if (is_aborted_) return Error(ErrorKind::shutting_down, "mechad is stopping");
     if (report_.state == PreflightState::passed) return std::nullopt;
     return Error(
         ErrorKind::preflight_failed,
@@ -293,6 +292,7 @@ void Preflight::note_received(std::string_view bytes) {
 
 void Preflight::abort() {
     is_aborted_ = true;
+    finished_.cancel();
     if (probe_run_ != nullptr && probe_run_->stop_now) probe_run_->stop_now();
 }
 

@@ -39,18 +39,19 @@ public:
     // is none, and requests wait.
     boost::asio::awaitable<void> recheck();
 
-    // Returns once there is a verdict.
+    // Returns once there is a verdict, or none will come.
     boost::asio::awaitable<void> wait_finished();
 
     const PreflightReport& report() const { return report_; }
-    // Why nothing may run; nullopt once proved.
+    // Why nothing may run; nullopt once proved. After abort(): that mechad is stopping.
     std::optional<Error> refusal() const;
     // What was proved; nothing before the first verdict and after a bad one.
     const Proofs& proofs() const { return proofs_; }
 
-    // What came of making one run's box: whether it proved its namespaces. One that did not was
-    // refused; when that goes on, the verdict is no longer true and nothing is accepted any more.
-    void note_box(bool is_proved, const std::string& why);
+    // What came of making one run's box. One without its namespaces was refused; when that goes on,
+    // the verdict is no longer true and nothing is accepted any more. A box that was not made says
+    // nothing either way.
+    void note_box(BoxProof proof, const std::string& why);
 
     // What came to mechad's own socket, from whomever: the probe must not get there.
     void note_received(std::string_view bytes);
@@ -64,8 +65,10 @@ public:
     void set_on_verdict(std::function<void()> on_verdict) { on_verdict_ = std::move(on_verdict); }
 
     bool is_probing() const { return is_probing_; }
-    // Makes a recheck end soon, whatever it finds.
+    // Makes a recheck end soon. Its verdict would be one on a probe that was broken off: there is
+    // none any more.
     void abort();
+    bool is_aborted() const { return is_aborted_; }
 
 private:
     struct Verdict {

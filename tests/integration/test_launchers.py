@@ -319,6 +319,40 @@ class LaterTests:
         self.change(launcher, "honest")
         self.assert_serving(daemon, workspace)
 
+    def test_boxes_that_were_not_made_prove_nothing_in_between(self):
+        daemon, launcher = self.start_with()
+        workspace = daemon.base.make_workspace()
+        for _ in range(3):
+            self.change(launcher, "nothing", "1")
+            error = self.spawn_error(daemon, workspace)
+            self.assertIn("made no box", error["message"])
+            self.change(launcher, "unconfined")
+            self.assertEqual(self.spawn_error(daemon, workspace)["data"]["step"], "namespaces")
+        self.assertEqual(self.spawn_error(daemon, workspace)["data"]["kind"], "preflight_failed")
+        self.assertEqual(daemon.status()["preflight"]["state"], "failed")
+
+    def test_a_stop_during_preflight_is_told_as_such(self):
+        marker = unique_seconds()
+        daemon, launcher = self.make_daemon_with()
+        launcher.be("hang", marker)
+        daemon.launch_under(launcher.in_place_of_bwrap(self.user))
+        if self.user:  # whom the daemon serves
+            self.addCleanup(os.seteuid, 0)
+            os.seteuid(self.user.pw_uid)
+        wait_until(daemon.is_answering, "the daemon takes connections")
+        workspace = daemon.base.make_workspace()
+        with daemon.spawn("true", workspace=workspace) as run, \
+                Connection(daemon.socket) as rechecking:
+            rechecking.send({"id": 1, "method": "recheck"})
+            wait_until(lambda: pids_with(marker), "preflight is under way")
+            os.seteuid(0)
+            daemon.process.terminate()
+            self.assertEqual(run.wait_end().error["data"]["kind"], "shutting_down")
+            message, _ = rechecking.read()
+            self.assertEqual(message["error"]["data"]["kind"], "shutting_down")
+        self.assertEqual(daemon.wait(), 0)
+        self.assertNotIn("preflight failed", daemon.log_text())
+
     def test_what_a_failing_launcher_leaves_behind_is_killed(self):
         daemon, launcher = self.start_with()
         workspace = daemon.base.make_workspace()
