@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/log.hpp"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/details/os.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <syslog.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "daemon/os/journal.hpp"
+#include "daemon/os/line_output.hpp"
 #include "proto/signals.hpp"
 #include "proto/wire_names.hpp"
 
@@ -21,13 +29,46 @@ enum class Severity { info, warning, error };
 
 bool is_to_journal = false;
 
-spdlog::logger& logger() {
-    static const auto instance = [] {
-        auto made = spdlog::stderr_color_mt("mechad");
-        made->set_pattern("mechad: %^%l%$: %v");
-        return made;
-    }();
-    return *instance;
+std::uint64_t lost_count = 0;  // lines that nobody took, since the last that told of them
+std::mutex one_line;
+
+// spdlog's own sinks wait for whoever reads stderr.
+class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+public:
+    StderrSink() {
+        set_pattern_("mechad: %^%l%$: %v");
+        is_coloured_ =
+            spdlog::details::os::in_terminal(stderr) && spdlog::details::os::is_color_terminal();
+    }
+    bool is_taken() const { return is_taken_; }  // the last line
+
+private:
+    static std::string_view colour_of(spdlog::level::level_enum level) {
+        if (level >= spdlog::level::err) return "\033[31m\033[1m";
+        return level == spdlog::level::warn ? "\033[33m\033[1m" : "\033[32m";
+    }
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t formatted;
+        formatter_->format(message, formatted);
+        std::string line = fmt::to_string(formatted);
+        if (is_coloured_) {
+            line.insert(message.color_range_end, "\033[m");
+            line.insert(message.color_range_start, colour_of(message.level));
+        }
+        is_taken_ = output_.write(std::move(line));
+    }
+    void flush_() override {}
+
+    os::LineOutput output_{STDERR_FILENO};
+    bool is_coloured_ = false;
+    bool is_taken_ = true;
+};
+
+bool write_line(spdlog::level::level_enum level, const std::string& line) {
+    static const auto sink = std::make_shared<StderrSink>();
+    static spdlog::logger logger("mechad", sink);
+    logger.log(level, "{}", line);
+    return sink->is_taken();
 }
 
 std::string escaped(std::string_view line) {
@@ -93,11 +134,21 @@ bool write_entry(Severity severity, const std::string& line, std::string_view ev
     return os::send_to_journal(entry);
 }
 
+bool deliver(Severity severity, const std::string& text, std::string_view event = {},
+             const LogFields& fields = {}) {
+    return (is_to_journal && write_entry(severity, text, event, fields)) ||
+           write_line(level_of(severity), text);
+}
+
 void write(Severity severity, std::string_view line, std::string_view event = {},
            const LogFields& fields = {}) {
-    const std::string text = escaped(line);
-    if (is_to_journal && write_entry(severity, text, event, fields)) return;
-    logger().log(level_of(severity), "{}", text);
+    const std::lock_guard<std::mutex> lock(one_line);
+    if (lost_count > 0 &&
+        deliver(Severity::warning,
+                fmt::format("{} lines of the log were lost here: nobody read them", lost_count))) {
+        lost_count = 0;
+    }
+    if (!deliver(severity, escaped(line), event, fields)) ++lost_count;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The daemon's own log: lines on stderr, or entries of the journal where stderr leads there. Never
 // argv, environment, label or output of a command, nor what an error of a request quotes of them.
+// No line waits for a reader: one that nobody takes is lost, and the next that somebody takes is
+// preceded by how many were.
 #pragma once
 
 #include <string>

@@ -7,7 +7,9 @@
 
 namespace mechad::os {
 
-// Each entry is NAME=VALUE, where VALUE may hold any byte. False when nothing took it.
+// One entry. Each field is NAME=VALUE, where VALUE may hold any byte; NAME must not. False when
+// nothing took it: no journal is there, it does not read, or the entry is too large for a datagram
+// (some 200 kB). Never waits.
 bool send_to_journal(const std::vector<std::string>& fields);
 
 }  // namespace mechad::os
