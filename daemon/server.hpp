@@ -21,7 +21,8 @@ class ServerSocket {
 public:
     static Result<ServerSocket> bind(const std::string& path);
     // The same for a socket that somebody else bound to `path`, and who removes it: its directory
-    // is judged as one that is made here, and the lock is taken.
+    // is judged as one that is made here, the file at `path` must be this very socket where that
+    // can be told, and the lock is taken.
     static Result<ServerSocket> adopt(const std::string& path, os::UniqueFd listening);
     ServerSocket(ServerSocket&&) = default;
     ServerSocket& operator=(ServerSocket&&) = delete;

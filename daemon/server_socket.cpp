@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "daemon/lock_file.hpp"
+#include "daemon/os/socket_file.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/trusted_path.hpp"
 #include "daemon/os/unix_socket.hpp"
@@ -148,6 +149,13 @@ Result<ServerSocket> ServerSocket::adopt(const std::string& path, os::UniqueFd l
         return socket_error("nobody can find the socket that the service manager passed: " + path +
                                 " is not a socket of this user",
                             "systemctl --user restart mechad.socket");
+    }
+    if (!os::is_file_of(listening, found).value_or(true)) {
+        return socket_error(
+            "nobody can find the socket that the service manager passed: another "
+            "socket has taken its place at " +
+                path,
+            "systemctl --user restart mechad.socket");
     }
     auto lock = lock_beside(path);
     if (!lock) return lock.error();
