@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/activation.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <utility>
 
+#include "daemon/os/service_manager.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "proto/codec.hpp"
 
@@ -61,6 +64,27 @@ void close_after_reading(os::UniqueFd peer) {
     peer.reset();
 }
 
+void close_all(std::deque<os::UniqueFd>& peers) {
+    for (os::UniqueFd& peer : peers) close_after_reading(std::move(peer));
+}
+
+std::vector<pollfd> queues_of(const std::vector<os::UniqueFd>& passed) {
+    std::vector<pollfd> queues;
+    queues.reserve(passed.size());
+    for (const os::UniqueFd& fd : passed) {
+        if (os::is_listening_stream(fd) && os::set_nonblocking(fd.get())) {
+            queues.push_back({.fd = fd.get(), .events = POLLIN, .revents = 0});
+        }
+    }
+    return queues;
+}
+
+// False when nobody came for a while.
+bool wait_for_one(std::vector<pollfd>& queues) {
+    constexpr auto limit = std::chrono::milliseconds(quiet_time).count();
+    return ::poll(queues.data(), queues.size(), static_cast<int>(limit)) > 0;
+}
+
 }  // namespace
 
 Result<std::string> find_activated_path(const os::UniqueFd& listening, const WantedSocket& wanted) {
@@ -79,25 +103,28 @@ Result<std::string> find_activated_path(const os::UniqueFd& listening, const Wan
     return path;
 }
 
-void turn_away(const os::UniqueFd& listening, const Error& reason) {
+void turn_away(const std::vector<os::UniqueFd>& passed, const Error& reason) {
     const std::string line = encode_error(
         std::nullopt,
         Error(ErrorKind::internal, "mechad cannot start: " + reason.message(), {}, reason.hint()));
+    std::vector<pollfd> queues = queues_of(passed);
+    if (queues.empty()) return;
     std::deque<os::UniqueFd> answered;
     const auto deadline = std::chrono::steady_clock::now() + turn_away_time;
-    while (os::wait_readable(listening.get(), quiet_time) &&
-           std::chrono::steady_clock::now() < deadline) {
-        os::UniqueFd peer(
-            ::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!peer) break;  // no descriptor is free, say
-        answer(peer, line);
-        answered.push_back(std::move(peer));
-        if (answered.size() > answered_max) {
+    while (wait_for_one(queues) && std::chrono::steady_clock::now() < deadline) {
+        for (const pollfd& queue : queues) {
+            if (queue.revents == 0) continue;
+            os::UniqueFd peer(::accept4(queue.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+            if (!peer && errno != EAGAIN) return close_all(answered);  // no descriptor is free, say
+            if (!peer) continue;
+            answer(peer, line);
+            answered.push_back(std::move(peer));
+            if (answered.size() <= answered_max) continue;
             close_after_reading(std::move(answered.front()));
             answered.pop_front();
         }
     }
-    for (os::UniqueFd& peer : answered) close_after_reading(std::move(peer));
+    close_all(answered);
 }
 
 }  // namespace mechad

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/os/unique_fd.hpp"
 #include "proto/result.hpp"
@@ -18,11 +19,11 @@ struct WantedSocket {
 };
 Result<std::string> find_activated_path(const os::UniqueFd& listening, const WantedSocket& wanted);
 
-// For a start that failed: everybody in the queue is told why and let go. Otherwise they would
+// For a start that failed: everybody in the queues is told why and let go. Otherwise they would
 // wait for a daemon that does not come, and the service manager, who sees them wait, would start
 // it over and over. For the same reason it goes on until nobody came for a second, or for ten: a
 // client that tries again and again makes it no more than one start a second, which is within the
-// limits of the unit.
-void turn_away(const os::UniqueFd& listening, const Error& reason);
+// limits of the unit. What is no listening AF_UNIX stream socket is left alone.
+void turn_away(const std::vector<os::UniqueFd>& passed, const Error& reason);
 
 }  // namespace mechad

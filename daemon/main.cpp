@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/activation.hpp"
 #include "daemon/check.hpp"
@@ -37,11 +37,6 @@ std::string text_of(const Error& error) {
     return error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")");
 }
 
-int fail(const Error& error, int code) {
-    log_error(text_of(error));
-    return code;
-}
-
 Result<Config> read_config(const Options& options, const Environment& environment,
                            const os::HostFacts& host) {
     ConfigSearch search{.explicit_path = options.config,
@@ -61,28 +56,34 @@ Result<Config> read_config(const Options& options, const Environment& environmen
 }
 
 // From the configuration to the loop's end. A start that fails is told to whoever waits for it: the
-// service manager, and clients in the queue of the socket that it passed.
+// service manager, and clients in the queue of what it passed.
 class Start {
 public:
-    Start(const Options& options, const Environment& environment, const os::ServiceManager& manager)
+    Start(const Result<Options>& options, const Environment& environment,
+          const os::ServiceManager& manager)
         : options_(options), environment_(environment), manager_(manager) {}
 
-    int run(std::optional<os::UniqueFd> passed) {
+    int run(std::vector<os::UniqueFd> passed) {
         passed_ = std::move(passed);
+        if (!options_) {
+            return give_up(options_.error(), passed_.empty() ? exit_failed : exit_bad_config);
+        }
+        if (auto one = os::check_passed(passed_); !one)
+            return give_up(one.error(), exit_bad_config);
         os::HostFacts host = os::gather_host_facts();
-        auto config = read_config(options_, environment_, host);
+        auto config = read_config(*options_, environment_, host);
         if (!config) return give_up(config.error(), exit_bad_config);
         if (host.uid == 0 && config->sandbox.kind != BackendKind::none) shield_device_nodes(host);
-        auto places = find_places(environment_, host, options_.socket, *config);
+        auto places = find_places(environment_, host, options_->socket, *config);
         if (!places) return give_up(places.error(), exit_failed);
         if (auto found = find_activated(*config, *places); !found) {
             return give_up(found.error(), exit_bad_config);
         }
         auto policy = Policy::make(std::move(*config), host, places->own(), environment_);
         if (!policy) return give_up(policy.error(), exit_bad_config);
-        if (options_.check) {
+        if (options_->check) {
             return run_check(host, std::move(*policy), *std::move(places),
-                             options_.json ? CheckOutput::json : CheckOutput::text);
+                             options_->json ? CheckOutput::json : CheckOutput::text);
         }
         return serve(host, std::move(*policy), *places);
     }
@@ -91,7 +92,7 @@ public:
         const std::string line = text_of(error);
         (void)manager_.notify("STATUS=" + os::printable(line, status_bytes_max));
         log_event(LogEvent::start_failed, line);
-        if (passed_) turn_away(*passed_, error);
+        turn_away(passed_, error);
         return code;
     }
 
@@ -106,9 +107,9 @@ private:
     }
 
     Result<void> find_activated(const Config& config, Places& places) const {
-        if (!passed_) return {};
+        if (passed_.empty()) return {};
         auto path = find_activated_path(
-            *passed_, {.option = options_.socket, .config = config.daemon.socket});
+            passed_.front(), {.option = options_->socket, .config = config.daemon.socket});
         if (!path) return path.error();
         if (const auto named = value_of(environment_, "MECHAD_SOCKET");
             !named.empty() && named != *path) {
@@ -123,19 +124,20 @@ private:
         // Before anybody can find the socket: a signal that comes from here on is kept, not fatal.
         boost::asio::io_context loop(1);
         boost::asio::signal_set stop_signals(loop, SIGTERM, SIGINT);
-        auto socket = passed_ ? ServerSocket::adopt(places.socket, os::duplicate(*passed_))
-                              : ServerSocket::bind(places.socket);
+        const bool is_activated = !passed_.empty();
+        auto socket = is_activated
+                          ? ServerSocket::adopt(places.socket, os::duplicate(passed_.front()))
+                          : ServerSocket::bind(places.socket);
         if (!socket) return give_up(socket.error(), exit_failed);
 
         auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
         if (!engine) return give_up(engine.error(), exit_failed);
-        Service service{.listening = socket->release_fd(),
-                        .is_activated = passed_.has_value(),
-                        .manager = &manager_};
+        Service service{
+            .listening = socket->release_fd(), .is_activated = is_activated, .manager = &manager_};
         auto daemon =
             Daemon::make(loop.get_executor(), *std::move(engine), places, std::move(service));
         if (!daemon) return give_up(daemon.error(), exit_failed);
-        passed_.reset();
+        passed_.clear();
         boost::asio::co_spawn(loop, (*daemon)->serve_until_stopped(stop_signals),
                               [&loop](const std::exception_ptr& failure) {
                                   if (failure) std::rethrow_exception(failure);
@@ -148,13 +150,13 @@ private:
         std::_Exit(0);
     }
 
-    const Options& options_;
+    const Result<Options>& options_;
     const Environment& environment_;
     const os::ServiceManager& manager_;
-    std::optional<os::UniqueFd> passed_;  // until the daemon serves it
+    std::vector<os::UniqueFd> passed_;  // until the daemon serves it
 };
 
-int run_daemon(const Options& options) {
+int run_daemon(const Result<Options>& options) {
     Environment environment = take_environment();
     os::ServiceManager manager(environment);
     if (manager.is_journal_on_stderr()) log_to_journal();
@@ -162,7 +164,7 @@ int run_daemon(const Options& options) {
     (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)::signal(SIGPIPE, SIG_IGN);
     Start start(options, environment, manager);
-    auto passed = manager.take_socket();
+    auto passed = manager.take_passed();
     if (!passed) return start.give_up(passed.error(), exit_bad_config);
     return start.run(*std::move(passed));
 }
@@ -173,14 +175,13 @@ int run_daemon(const Options& options) {
 int main(int argc, char** argv) {
     os::occupy_closed_streams();
     const auto options = parse_options({argv + 1, argv + argc});
-    if (!options) return fail(options.error(), exit_failed);
-    if (options->show_help) {
+    if (options && options->show_help) {
         std::cout << usage_text;
         return 0;
     }
-    if (options->show_version) {
+    if (options && options->show_version) {
         std::cout << "mechad " << MECHAD_VERSION << "\n";
         return 0;
     }
-    return run_daemon(*options);
+    return run_daemon(options);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service_report.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -20,8 +21,9 @@ namespace {
 constexpr std::chrono::milliseconds status_pause{100};
 // The manager reads at most 4096 bytes (PIPE_BUF) of one message.
 constexpr std::size_t status_bytes_max = 1024;
-// So that two in a row may come late.
 constexpr int signs_per_interval = 3;
+constexpr std::chrono::microseconds sign_interval_min = std::chrono::milliseconds(10);
+constexpr std::chrono::microseconds sign_interval_max = std::chrono::hours(1);
 
 }  // namespace
 
@@ -41,11 +43,15 @@ ServiceReport::ServiceReport(const asio::any_io_executor& executor,
                              std::function<std::string()> describe)
     : executor_(executor), manager_(manager), describe_(std::move(describe)) {}
 
+std::chrono::microseconds sign_interval(std::chrono::microseconds watchdog) {
+    return std::clamp(watchdog / signs_per_interval, sign_interval_min, sign_interval_max);
+}
+
 void ServiceReport::ready() {
-    told_ = describe_();
-    (void)manager_.notify("READY=1\nSTATUS=" + told_);
-    if (const auto interval = manager_.watchdog()) {
-        asio::co_spawn(executor_, feed_watchdog(*interval / signs_per_interval), rethrow);
+    news_ = "READY=1\n";
+    if (!tell()) tell_later();
+    if (const auto watchdog = manager_.watchdog()) {
+        asio::co_spawn(executor_, feed_watchdog(sign_interval(*watchdog)), rethrow);
     }
 }
 
@@ -58,29 +64,37 @@ asio::awaitable<void> ServiceReport::feed_watchdog(std::chrono::microseconds int
     }
 }
 
-void ServiceReport::changed() {
+void ServiceReport::changed() { tell_later(); }
+
+// All that is to be said by now. False when it is worth another attempt.
+bool ServiceReport::tell() {
+    std::string status = is_stopping_ ? "stopping" : describe_();
+    if (news_.empty() && status == told_) return true;
+    if (manager_.notify(news_ + "STATUS=" + status) == os::Heard::not_yet) return false;
+    news_.clear();
+    told_ = std::move(status);
+    return true;
+}
+
+void ServiceReport::tell_later() {
     if (!manager_.is_listening() || std::exchange(is_telling_, true)) return;
     asio::co_spawn(executor_, tell_soon(), rethrow);
 }
 
-// Again and again while the manager is too busy to take it.
 asio::awaitable<void> ServiceReport::tell_soon() {
     asio::steady_timer pause(executor_);
-    for (bool is_told = false; !is_told;) {
+    for (bool is_told = false; !is_told; is_told = tell()) {
         pause.expires_after(status_pause);
         co_await pause.async_wait(as_values);
-        std::string status = describe_();
-        is_told = status == told_ || manager_.notify("STATUS=" + status);
-        if (is_told) told_ = std::move(status);
     }
     is_telling_ = false;
 }
 
 void ServiceReport::stopping(std::chrono::milliseconds longest) {
     const auto extension = std::chrono::microseconds(longest).count();
-    is_telling_ = true;  // the last word
-    (void)manager_.notify("STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=" +
-                          std::to_string(extension));
+    is_stopping_ = true;
+    news_ = "STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string(extension) + "\n";
+    if (!tell()) tell_later();
 }
 
 }  // namespace mechad

@@ -20,11 +20,17 @@ namespace mechad {
 std::string service_status(const Backend& backend, const PreflightReport& preflight,
                            std::size_t run_count);
 
+// Between two signs of life, when the manager wants to hear one within `watchdog`: so that two in a
+// row may come late, and never so often that the loop would do little else.
+std::chrono::microseconds sign_interval(std::chrono::microseconds watchdog);
+
 class ServiceReport {
 public:
     // `manager` outlives this. `describe` gives the status line of the moment.
     ServiceReport(const boost::asio::any_io_executor& executor, const os::ServiceManager& manager,
                   std::function<std::string()> describe);
+
+    // Each of these is said again and again while the manager is too busy to take it.
 
     // The socket is served. Starts the signs of life: each comes from the event loop itself, so
     // that they end when it no longer turns.
@@ -37,12 +43,16 @@ public:
 private:
     boost::asio::awaitable<void> feed_watchdog(std::chrono::microseconds interval);
     boost::asio::awaitable<void> tell_soon();
+    bool tell();
+    void tell_later();
 
     boost::asio::any_io_executor executor_;
     const os::ServiceManager& manager_;
     std::function<std::string()> describe_;
-    std::string told_;  // the last status that arrived
+    std::string news_;  // lines other than the status that were not taken yet
+    std::string told_;  // the last status that was taken
     bool is_telling_ = false;
+    bool is_stopping_ = false;
 };
 
 }  // namespace mechad

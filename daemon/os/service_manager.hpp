@@ -7,11 +7,19 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/os/unique_fd.hpp"
 #include "proto/result.hpp"
 
 namespace mechad::os {
+
+// What became of a notification.
+enum class Heard {
+    taken,
+    not_yet,  // its queue is full, or this process is short of something: worth another attempt
+    never     // nobody listens there
+};
 
 class ServiceManager {
 public:
@@ -19,15 +27,14 @@ public:
     // and none may see it. Passed descriptors are close-on-exec from here on.
     explicit ServiceManager(std::map<std::string, std::string>& environment);
 
-    // The one socket that was passed, a listening AF_UNIX stream socket; empty when none was. Any
-    // other number or kind of descriptors is an error. A second call finds nothing.
-    Result<std::optional<UniqueFd>> take_socket();
+    // All descriptors that were passed, whatever they are; a second call finds none. An error when
+    // what was said of them cannot be understood.
+    Result<std::vector<UniqueFd>> take_passed();
 
     // Somebody wants to be notified.
     bool is_listening() const { return !notify_socket_.empty(); }
-    // One or more lines NAME=VALUE. False when it was not taken, which is no reason to stop: the
-    // next one may be.
-    bool notify(const std::string& lines) const;
+    // One or more lines NAME=VALUE. Never waits.
+    Heard notify(const std::string& lines) const;
     // Within which time it wants to hear "WATCHDOG=1"; empty when it does not.
     std::optional<std::chrono::microseconds> watchdog() const { return watchdog_; }
     // Stderr leads to the journal.
@@ -37,7 +44,13 @@ private:
     std::string notify_socket_;
     std::optional<std::chrono::microseconds> watchdog_;
     int passed_count_ = 0;
+    std::string bad_count_;  // LISTEN_FDS as it was, when that is no count
     bool is_journal_on_stderr_ = false;
 };
+
+// That `passed` is what mechad serves: nothing, or one listening AF_UNIX stream socket, which is
+// made non-blocking. Any other number or kind of descriptors is an error.
+Result<void> check_passed(const std::vector<UniqueFd>& passed);
+bool is_listening_stream(const UniqueFd& fd);
 
 }  // namespace mechad::os

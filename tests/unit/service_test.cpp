@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+
 #include "daemon/os/service_manager.hpp"
 #include "daemon/service_report.hpp"
 #include "tests/unit/result_printer.hpp"
@@ -45,11 +47,17 @@ TEST_CASE("service status: a reason of many lines is one line of moderate length
 }
 
 TEST_CASE("service manager: what it said is in no environment any more") {
-    Variables variables = {{"NOTIFY_SOCKET", "/run/notify"}, {"WATCHDOG_USEC", "3000000"},
-                           {"WATCHDOG_PID", own_pid()},      {"LISTEN_FDNAMES", "x"},
-                           {"INVOCATION_ID", "0"},           {"MANAGERPID", "1"},
-                           {"JOURNAL_STREAM", "1:2"},        {"SYSTEMD_EXEC_PID", "1"},
-                           {"RUNTIME_DIRECTORY", "/run/x"},  {"HOME", "/home/u"}};
+    Variables variables = {{"NOTIFY_SOCKET", "/run/notify"},
+                           {"WATCHDOG_USEC", "3000000"},
+                           {"WATCHDOG_PID", own_pid()},
+                           {"LISTEN_FDNAMES", "x"},
+                           {"INVOCATION_ID", "0"},
+                           {"MANAGERPID", "1"},
+                           {"JOURNAL_STREAM", "1:2"},
+                           {"SYSTEMD_EXEC_PID", "1"},
+                           {"RUNTIME_DIRECTORY", "/run/x"},
+                           {"LISTEN_PIDFDID", "7"},
+                           {"HOME", "/home/u"}};
     const os::ServiceManager manager(variables);
 
     CHECK(variables == Variables{{"HOME", "/home/u"}});
@@ -66,18 +74,59 @@ TEST_CASE("service manager: what is meant for another process, or no number, is 
          {Variables{{"WATCHDOG_USEC", "1000"}, {"WATCHDOG_PID", "1"}},
           Variables{{"WATCHDOG_USEC", "1000x"}}, Variables{{"WATCHDOG_USEC", "-1000"}},
           Variables{{"LISTEN_FDS", "1"}, {"LISTEN_PID", "1"}}, Variables{{"LISTEN_FDS", "1"}},
-          Variables{{"LISTEN_FDS", "many"}, {"LISTEN_PID", own_pid()}}}) {
+          Variables{{"LISTEN_FDS", "many"}, {"LISTEN_PID", "1"}}}) {
         os::ServiceManager manager(bad);
 
         CHECK_FALSE(manager.watchdog());
-        CHECK_FALSE(manager.take_socket().value());
+        CHECK(manager.take_passed().value().empty());
     }
 }
 
 TEST_CASE("service manager: a notification that nobody can take is not an error") {
-    for (const std::string& socket :
-         {std::string(), std::string("/no/such/socket"), "/" + std::string(200, 'x')}) {
+    for (const std::string& socket : {std::string(), std::string("/no/such/socket"),
+                                      "/" + std::string(200, 'x'), std::string("vsock:2:1234")}) {
         Variables variables = {{"NOTIFY_SOCKET", socket}};
-        CHECK_FALSE(os::ServiceManager(variables).notify("READY=1"));
+        CHECK(os::ServiceManager(variables).notify("READY=1") == os::Heard::never);
+    }
+}
+
+TEST_CASE(
+    "service manager: a number of descriptors that is none is an error for whom it is meant") {
+    for (const char* const said : {"+1", " 1", "1x", "-1", "many", "99999999999999999999"}) {
+        CAPTURE(said);
+        Variables variables = {{"LISTEN_FDS", said}, {"LISTEN_PID", own_pid()}};
+        os::ServiceManager manager(variables);
+
+        const auto passed = manager.take_passed();
+
+        REQUIRE_FALSE(passed);
+        CHECK(passed.error().field() == "LISTEN_FDS");
+        CHECK(passed.error().message().find(said) != std::string::npos);
+    }
+}
+
+TEST_CASE("service report: signs of life are neither a busy loop nor beyond all clocks") {
+    using std::chrono::microseconds;
+    CHECK(sign_interval(std::chrono::seconds(60)) == std::chrono::seconds(20));
+    CHECK(sign_interval(microseconds(1)) == std::chrono::milliseconds(10));
+    CHECK(sign_interval(microseconds::max()) == std::chrono::hours(1));
+}
+
+TEST_CASE("service report: where nobody can be told, it is not tried again and again") {
+    for (const char* const socket : {"/no/such/socket", "vsock:2:1234"}) {
+        CAPTURE(socket);
+        Variables variables = {{"NOTIFY_SOCKET", socket}};
+        const os::ServiceManager manager(variables);
+        boost::asio::io_context loop(1);
+        int described = 0;
+        ServiceReport report(loop.get_executor(), manager,
+                             [&described] { return std::to_string(++described); });
+
+        report.ready();
+        report.changed();
+        loop.run_for(std::chrono::seconds(20));
+
+        CHECK(loop.stopped());  // it has nothing left to do
+        CHECK(described == 2);
     }
 }
