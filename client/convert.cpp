@@ -75,8 +75,9 @@ EndReason from_wire(mechad::EndReason reason) {
         case mechad::EndReason::killed: return EndReason::killed;
         case mechad::EndReason::cancelled: return EndReason::cancelled;
         case mechad::EndReason::daemon_stopping: return EndReason::daemon_stopping;
+        case mechad::EndReason::unrecognized: return EndReason::unrecognized;
     }
-    return EndReason::exited;
+    return EndReason::unrecognized;
 }
 
 ProbeVerdict from_wire(mechad::ProbeVerdict verdict) {

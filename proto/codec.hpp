@@ -85,7 +85,8 @@ struct ErrorReply {
     std::string hint;
     std::string step;
     int os_errno = 0;
-    bool executed = false;  // true: a command was running and this ends it
+    // True: a command was running and this ends it. Nothing: the daemon did not say.
+    std::optional<bool> executed = {};
 };
 
 // A notification of a later version, to be ignored.
@@ -100,7 +101,7 @@ using DaemonMessage = std::variant<Output, Started, Changed, Reply, ErrorReply, 
 Result<DaemonMessage> decode_daemon_message(std::string_view line);
 
 // Absent or unknown values read as the least that could be true: egress "chosen", access
-// "read_write", preflight "failed". An exit that cannot be read is an error, never exit code 0.
+// "read_write", preflight "failed", reason "unrecognized". An exit that cannot be read is an error, never exit code 0.
 Result<ExitReport> decode_exit_report(const JsonValue& result);
 Result<DescribeReport> decode_describe_report(const JsonValue& result);
 Result<StatusReport> decode_status_report(const JsonValue& result);

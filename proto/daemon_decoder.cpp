@@ -107,8 +107,8 @@ Result<std::optional<RequestId>> decode_reply_id(const JsonValue& message) {
 ErrorReply decode_error_reply(std::optional<RequestId> id, const JsonValue& error) {
     ErrorReply reply;
     reply.id = std::move(id);
-    reply.code = integer_or_zero(error, "code");
-    reply.message = text_or_empty(error, "message");
+    reply.code = *error.find("code")->get<std::int64_t>();
+    reply.message = *error.find("message")->get<std::string>();
     const JsonValue* const details = error.find("data");
     if (details == nullptr) return reply;
     reply.kind = text_or_empty(*details, "kind");
@@ -116,14 +116,25 @@ ErrorReply decode_error_reply(std::optional<RequestId> id, const JsonValue& erro
     reply.hint = text_or_empty(*details, "hint");
     reply.step = text_or_empty(*details, "step");
     reply.os_errno = static_cast<int>(integer_or_zero(*details, "errno"));
-    reply.executed = bool_or(*details, "executed", false);
+    const JsonValue* const executed = details->find("executed");
+    const bool* const said = executed == nullptr ? nullptr : executed->get<bool>();
+    if (said != nullptr) reply.executed = *said;
     return reply;
+}
+
+// What JSON-RPC 2.0 asks of every error. Less is no word on what became of a request.
+bool is_error(const JsonValue& error) {
+    const JsonValue* const code = error.find("code");
+    const JsonValue* const message = error.find("message");
+    return code != nullptr && code->get<std::int64_t>() != nullptr && message != nullptr &&
+           message->get<std::string>() != nullptr;
 }
 
 Result<DaemonMessage> decode_reply(const JsonValue& message) {
     Result<std::optional<RequestId>> id = decode_reply_id(message);
     if (!id) return id.error();
     if (const JsonValue* const error = message.find("error")) {
+        if (!is_error(*error)) return not_understood("has an error without a code or a message");
         return DaemonMessage(decode_error_reply(*std::move(id), *error));
     }
     const JsonValue* const result = message.find("result");

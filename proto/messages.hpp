@@ -190,7 +190,8 @@ enum class EndReason {
     output_limit,
     killed,
     cancelled,
-    daemon_stopping
+    daemon_stopping,
+    unrecognized  // never sent; of a daemon that said none, or one of a later version
 };
 
 // What is left of the command's process tree when the result is sent.

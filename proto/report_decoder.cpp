@@ -58,6 +58,7 @@ std::string bytes_or_empty(const JsonValue& object, std::string_view name) {
 template <class Ended>
 Result<void> decode_exit(const JsonValue& exit, Ended& report) {
     const JsonValue* const code = exit.find("code");
+    if (code != nullptr && exit.find("signal") != nullptr) return not_a("an exit of one kind");
     const auto signal = signal_number(text_or_empty(exit, "signal"));
     const auto* const number = code == nullptr ? nullptr : code->get<std::int64_t>();
     if (number != nullptr && *number >= 0 && *number <= 255) {
@@ -68,6 +69,14 @@ Result<void> decode_exit(const JsonValue& exit, Ended& report) {
         return not_a("an exit");
     }
     return {};
+}
+
+// A preflight that has passed has proved every probe.
+void refute(PreflightReport& report) {
+    if (report.state != PreflightState::passed) return;
+    report.state = PreflightState::failed;
+    report.reason = "mechad says that all was proved, although the probe " +
+                    report.probes.back().name + " was not";
 }
 
 PreflightReport decode_preflight(const JsonValue& preflight) {
@@ -81,6 +90,7 @@ PreflightReport decode_preflight(const JsonValue& preflight) {
             {text_or_empty(probe, "name"),
              enum_or(probe_verdict_names, probe, "verdict", ProbeVerdict::broken),
              text_or_empty(probe, "detail")});
+        if (report.probes.back().verdict != ProbeVerdict::proved) refute(report);
     }
     return report;
 }
@@ -110,8 +120,7 @@ Result<EndedRun> decode_ended_run(const JsonValue& run) {
     ended.workspace = bytes_or_empty(run, "workspace");
     ended.network = bool_or(run, "network", true);
     ended.egress = enum_or(egress_names, run, "egress", Egress::chosen);
-    const auto otherwise = ended.exit_signal == 0 ? EndReason::exited : EndReason::signaled;
-    ended.reason = enum_or(end_reason_names, run, "reason", otherwise);
+    ended.reason = enum_or(end_reason_names, run, "reason", EndReason::unrecognized);
     ended.ended_ago = duration_or_zero(run, "ended_ago_ms");
     return ended;
 }
@@ -200,8 +209,7 @@ Result<ExitReport> decode_exit_report(const JsonValue& result) {
     if (const auto exit = decode_exit(object_or_empty(result, "exit"), report); !exit) {
         return exit.error();
     }
-    const auto otherwise = report.exit_signal == 0 ? EndReason::exited : EndReason::signaled;
-    report.reason = enum_or(end_reason_names, result, "reason", otherwise);
+    report.reason = enum_or(end_reason_names, result, "reason", EndReason::unrecognized);
     report.capabilities = decode_capabilities(result);
     report.tree = enum_or(tree_state_names, result, "tree", TreeState::kill_pending);
     const JsonValue& truncated = object_or_empty(result, "truncated");

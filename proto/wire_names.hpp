@@ -51,6 +51,7 @@ inline constexpr std::array end_reason_names = std::to_array<WireName<EndReason>
     {EndReason::killed, "killed"},
     {EndReason::cancelled, "cancelled"},
     {EndReason::daemon_stopping, "daemon_stopping"},
+    {EndReason::unrecognized, "unrecognized"},
 });
 
 inline constexpr std::array tree_state_names = std::to_array<WireName<TreeState>>({

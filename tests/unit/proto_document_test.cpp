@@ -71,7 +71,7 @@ void check_decodes_as_daemon_line(const std::string& line) {
         const auto kind = error_kind_from(error->kind);
         REQUIRE(kind.has_value());
         CHECK(code_of(*kind) == error->code);
-        CHECK(error->message.ends_with("Nothing was executed.") == !error->executed);
+        CHECK(error->message.ends_with("Nothing was executed.") == (error->executed == false));
     } else if (const auto* const reply = std::get_if<Reply>(&*message)) {
         CHECK((decode_exit_report(reply->result).has_value() ||
                decode_status_report(reply->result).has_value() ||

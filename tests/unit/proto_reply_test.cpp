@@ -209,7 +209,7 @@ TEST_CASE("reply: an error comes back with every detail") {
     CHECK(reply.message == "cannot mount. Nothing was executed.");
     CHECK(reply.step == "mount_proc");
     CHECK(reply.os_errno == 1);
-    CHECK_FALSE(reply.executed);
+    CHECK(reply.executed == false);
 }
 
 TEST_CASE("reply: an error during a live run does not say that nothing was executed") {
@@ -219,7 +219,7 @@ TEST_CASE("reply: an error during a live run does not say that nothing was execu
         std::get<ErrorReply>(decode(encode_error(std::nullopt, error, CommandState::running)));
 
     CHECK(reply.message == "unknown member x.");
-    CHECK(reply.executed);
+    CHECK(reply.executed == true);
 }
 
 TEST_CASE("reply: whatever a message holds, the line is valid and short") {
@@ -262,10 +262,15 @@ TEST_CASE("reply: what a daemon does not say reads as the worst") {
     const auto preflight = decode_preflight_report(json(R"({"state":"new"})"));
     REQUIRE(preflight.has_value());
     CHECK(preflight->state == PreflightState::failed);
+    const auto claimed = decode_preflight_report(
+        json(R"({"state":"passed","probes":[{"name":"a","verdict":"proved"},{"name":"b"}]})"));
+    REQUIRE(claimed.has_value());
+    CHECK(claimed->state == PreflightState::failed);
+    CHECK(claimed->reason.find("the probe b") != std::string::npos);
 
     const auto report = decode_exit_report(json(R"({"exit":{"code":3},"reason":"new"})"));
     REQUIRE(report.has_value());
-    CHECK(report->reason == EndReason::exited);
+    CHECK(report->reason == EndReason::unrecognized);
     CHECK(report->tree == TreeState::kill_pending);
     CHECK(report->capabilities == Capabilities{});
 
@@ -278,7 +283,8 @@ TEST_CASE("reply: an exit that cannot be read is never exit code 0") {
     for (const std::string_view text :
          {"{}", R"({"exit":{}})", R"({"exit":{"code":"0"}})", R"({"exit":{"code":256}})",
           R"({"exit":{"code":-1}})", R"({"exit":{"code":0.0}})", R"({"exit":{"signal":9}})",
-          R"({"exit":{"signal":"SIGNOPE"}})", R"({"exit":0})", "null", "[]"}) {
+          R"({"exit":{"signal":"SIGNOPE"}})", R"({"exit":{"code":0,"signal":"SIGKILL"}})",
+          R"({"exit":{"code":0,"signal":7}})", R"({"exit":0})", "null", "[]"}) {
         CAPTURE(text);
         CHECK_FALSE(decode_exit_report(json(text)).has_value());
     }
@@ -294,7 +300,11 @@ TEST_CASE("reply: lines that are no message of a daemon are refused") {
          {"", "hello", "[]", "1", "{}", R"({"jsonrpc":"2.0"})", R"({"jsonrpc":"2.0","id":1})",
           R"({"jsonrpc":"1.0","id":1,"result":{}})", R"({"jsonrpc":"2.0","result":{}})",
           R"({"jsonrpc":"2.0","id":null,"result":{}})", R"({"jsonrpc":"2.0","id":1.5,"result":{}})",
-          R"({"jsonrpc":"2.0","method":1})", R"({"jsonrpc":"2.0","method":"started"})",
+          R"({"jsonrpc":"2.0","id":1,"error":null})", R"({"jsonrpc":"2.0","id":1,"error":5})",
+          R"({"jsonrpc":"2.0","id":1,"error":{}})",
+          R"({"jsonrpc":"2.0","id":1,"error":{"code":1}})",
+          R"({"jsonrpc":"2.0","id":1,"error":{"message":"x"}})", R"({"jsonrpc":"2.0","method":1})",
+          R"({"jsonrpc":"2.0","method":"started"})",
           R"({"jsonrpc":"2.0","method":"started","params":{"run":"r","run":"s"}})"}) {
         CAPTURE(line);
         CHECK_FALSE(decode_daemon_message(line).has_value());

@@ -85,6 +85,7 @@ enum class EndReason {
     killed,           // Client::kill without a signal
     cancelled,        // the client went away
     daemon_stopping,  // the daemon was told to stop
+    unrecognized,     // not said, or of a later version
 };
 
 enum class Tree {
