@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
+// Of read_bytes each: more than net.core.wmem_default lets a Unix socket hold.
+constexpr int late_turns_max = 16;
+
 // For poll(2); rounded up, so that a wait never ends early and spins.
 int wait_ms(Time until) {
     if (until == never) return -1;
@@ -25,6 +28,11 @@ int wait_ms(Time until) {
 }
 
 }  // namespace
+
+bool Turns::take() {
+    if (!has_passed(until_)) return true;
+    return late_count_++ < late_turns_max;
+}
 
 void Channel::send(std::string_view lines) {
     outbox_ += lines;

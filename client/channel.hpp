@@ -13,6 +13,19 @@
 
 namespace mechad::client {
 
+// How often a loop that waits goes round: until the time has passed, however much arrives, and then
+// as often as takes what a socket may have held at that moment.
+class Turns {
+public:
+    explicit Turns(Time until) : until_(until) {}
+    // Whether there is another one.
+    bool take();
+
+private:
+    Time until_;
+    int late_count_ = 0;
+};
+
 class Channel {
 public:
     // Beyond any answer of a daemon: what is longer is not protocol v1.

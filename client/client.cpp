@@ -60,6 +60,7 @@ Collected Client::run(const SpawnRequest& request, const CollectOptions& options
     Collected collected;
     while (auto event = run.next(options.until)) {
         gather(*std::move(event), options.bytes_max, collected);
+        if (has_passed(options.until)) break;
     }
     if (!run.exit()) {
         throw late("the end of the run", run.started() ? Executed::yes : Executed::unknown);
@@ -76,9 +77,15 @@ Run Client::spawn(const SpawnRequest& request, Time until) const {
     impl->is_input_fixed = is_input_fixed;
     // A refusal that comes before all was sent is for next() to tell.
     const RunChannel& channel = impl->channel;
+    Turns turns(until);
     while (channel.channel().unsent_bytes() > 0 && !channel.channel().is_send_over() &&
            !channel.channel().is_receive_over()) {
-        if (!impl->channel.wait(until)) throw late("the daemon's attention", channel.executed());
+        if (channel.channel().waiting_bytes() > Run::waiting_bytes_max) {
+            throw bad_answer("much, before it was asked anything", channel.executed());
+        }
+        if (!turns.take() || !impl->channel.wait(until)) {
+            throw late("the daemon's attention", channel.executed());
+        }
     }
     return Run(std::move(impl));
 }

@@ -25,8 +25,11 @@ public:
     const Channel& channel() const { return channel_; }
 
 private:
+    JsonValue result_of(Reply reply) const;
+
     Channel channel_;
     bool is_kill_;
+    std::string run_;  // of a kill
 };
 
 // Waits for the answer; Error deadline when it does not come in time.

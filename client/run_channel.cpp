@@ -24,12 +24,13 @@ RunChannel::RunChannel(os::UniqueFd socket, const SpawnParams& spawn,
 
 Executed RunChannel::executed() const {
     if (is_started()) return Executed::yes;
-    // Nothing but the spawn is sent before the start, and a part of its line is no request.
+    // Nothing but the spawn is sent before the start, not even the end of the input, and a part of
+    // its line is no request.
     return channel_.unsent_bytes() > 0 ? Executed::no : Executed::unknown;
 }
 
 std::optional<RunMessage> RunChannel::take() {
-    if (failure_) throw *failure_;
+    check();
     try {
         while (!is_over_) {
             const auto line = channel_.take_line();
@@ -44,11 +45,15 @@ std::optional<RunMessage> RunChannel::take() {
             break;
         }
     } catch (const Error& error) {
-        failure_ = error;
+        failure_ = with_fate(error);
         close();
-        throw;
     }
+    check();
     return std::nullopt;
+}
+
+void RunChannel::check() const {
+    if (failure_) throw *failure_;
 }
 
 std::optional<RunMessage> RunChannel::understand(std::string_view line) {
@@ -61,6 +66,7 @@ std::optional<RunMessage> RunChannel::understand(std::string_view line) {
     if (auto* const started = std::get_if<mechad::Started>(&*message)) {
         if (is_started()) throw bad_answer("a second start", executed());
         run_ = started->run;
+        if (is_eof_due_) channel_.send(encode_stdin_eof());
         feed();
         return std::move(*started);
     }
@@ -69,6 +75,9 @@ std::optional<RunMessage> RunChannel::understand(std::string_view line) {
         return std::move(*changed);
     }
     if (const auto* const error = std::get_if<ErrorReply>(&*message)) {
+        if (error->id.value_or(spawn_id) != RequestId(spawn_id)) {
+            throw bad_answer("an error of another call", executed());
+        }
         throw refusal(*error, executed());
     }
     if (const auto* const reply = std::get_if<Reply>(&*message)) {
@@ -120,7 +129,8 @@ std::size_t RunChannel::give_input(std::string_view bytes) {
 void RunChannel::end_input() {
     if (!is_input_open_) return;
     is_input_open_ = false;
-    if (!is_over_) channel_.send(encode_stdin_eof());
+    is_eof_due_ = !is_started();
+    if (!is_over_ && !is_eof_due_) channel_.send(encode_stdin_eof());
 }
 
 void RunChannel::feed() {

@@ -31,6 +31,9 @@ public:
     // over. Throws Error, the same at every later call.
     std::optional<RunMessage> take();
 
+    // Throws the Error of take() again, if there was one.
+    void check() const;
+
     // As Channel's; fixed input goes out meanwhile.
     bool wait(Time until);
     void exchange();
@@ -40,7 +43,7 @@ public:
     bool takes_input() const;
     // How many bytes were taken, input_bytes_max at most. Needs takes_input().
     std::size_t give_input(std::string_view bytes);
-    // After the input that was given. Does nothing when it has ended.
+    // After the input that was given, and not before the start. Does nothing when it has ended.
     void end_input();
     bool is_input_open() const { return is_input_open_; }
 
@@ -68,6 +71,7 @@ private:
     std::size_t fed_ = 0;  // of fixed_input_
     bool is_fed_ = false;  // from fixed_input_, not by give_input
     bool is_input_open_;
+    bool is_eof_due_ = false;  // once the command has started
     bool is_over_ = false;
     std::optional<Error> failure_;
 };

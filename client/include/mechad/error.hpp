@@ -30,7 +30,8 @@ public:
     };
 
     // `message` is a clause without a full stop, or what the daemon worded. What it does not say of
-    // the command yet is appended to it: "Nothing was executed."
+    // the command yet is appended to it: "Nothing was executed."; where that is not certain, the
+    // sentence is left out.
     Error(ErrorKind kind, Executed executed, const std::string& message, Details details);
     Error(ErrorKind kind, Executed executed, const std::string& message)
         : Error(kind, executed, message, Details()) {}

@@ -38,14 +38,15 @@ public:
     // Waits for Started, which next() still gives. Nothing when the time passed first.
     const Started* wait_started(Time until = never);
 
-    // Gives every event to `on_event` until the run is over; false when the time passed first.
+    // Gives every event to `on_event` until the run is over; false when the time passed first. The
+    // clock is looked at after each event, whether or not more have arrived.
     // What `on_event` throws goes through, and the run goes on.
     bool relay(const std::function<void(const Event&)>& on_event, Time until = never);
 
     // Known when next() has given them.
     const std::optional<Started>& started() const;
     const std::optional<ExitReport>& exit() const;
-    bool is_over() const;  // Ended was given, or the run was cancelled
+    bool is_over() const;  // Ended was given, the run was cancelled, or an Error has ended it
 
     // --- input; of a request with StreamedInput ---
 
@@ -58,7 +59,8 @@ public:
     // invalid_request, which leaves the run as it is.
     [[nodiscard]] std::size_t write_stdin(std::string_view bytes, Time until = never);
 
-    // The end, after all that was written. Does not wait.
+    // The end, after all that was written, and not before next() or wait_started() has seen the
+    // start. Does not wait.
     void close_stdin();
 
     // --- ends ---
@@ -66,7 +68,7 @@ public:
     // Sends a signal (SIGINT, ...) to the process group of the command, also when it does not read
     // its input: by a connection of its own. Waits for the daemon's word, and for Started before.
     // False when the run has ended already. Errors of this call, deadline among them, leave the
-    // run as it is.
+    // run as it is: they are of the signal, and executed() of them is `yes`.
     bool send_signal(int signal, Time until = never);
 
     // Closes the connection: the daemon ends the command (TERM, the grace of its policy, KILL), and

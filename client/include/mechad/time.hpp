@@ -16,4 +16,8 @@ inline Time in(std::chrono::milliseconds duration) {
     return duration < never - now ? now + duration : never;
 }
 
+inline bool has_passed(Time until) {
+    return until != never && until <= std::chrono::steady_clock::now();
+}
+
 }  // namespace mechad::client
