@@ -11,6 +11,7 @@
 #include <mechad/error.hpp>
 
 #include "daemon/os/syscalls.hpp"
+#include "daemon/os/trusted_path.hpp"
 #include "daemon/os/unix_socket.hpp"
 
 namespace mechad {
@@ -70,6 +71,14 @@ void check_server(const os::UniqueFd& socket, const std::string& path) {
     socklen_t size = sizeof server;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &server, &size) != 0) {
         throw failed("learn who serves " + path, errno, "getsockopt");
+    }
+    if (os::is_uid_of_many(::geteuid())) {
+        throw Error(ErrorKind::untrusted_server, Executed::no,
+                    path +
+                        " may be served by anybody: this user namespace shows every user that "
+                        "it does not map as uid " +
+                        std::to_string(::geteuid()) + ", which is also this user's",
+                    {.field = "socket", .hint = "map this user into the namespace"});
     }
     if (server.uid == ::geteuid()) return;
     throw Error(ErrorKind::untrusted_server, Executed::no,

@@ -40,14 +40,15 @@ bool is_root_unmapped() {
     return true;
 }
 
-uid_t root_uid() {
+uid_t overflow_uid() {
     constexpr uid_t default_overflow_uid = 65534;
-    if (!is_root_unmapped()) return 0;
     const auto text = read_file("/proc/sys/kernel/overflowuid", 32);
     uid_t uid = default_overflow_uid;
     if (text) std::istringstream(*text) >> uid;
     return uid;
 }
+
+uid_t root_uid() { return is_root_unmapped() ? overflow_uid() : 0; }
 
 bool is_trusted(uid_t uid) {
     static const uid_t root = root_uid();
@@ -79,6 +80,19 @@ Result<void> check_entry(const fs::path& path, const struct stat& found) {
 }
 
 }  // namespace
+
+bool is_uid_of_many(uid_t uid) {
+    constexpr std::uint64_t all_uids_count = 0xffffffff;
+    if (uid != overflow_uid()) return false;
+    const auto map = read_file("/proc/self/uid_map", std::size_t{1} << 16);
+    if (!map) return true;
+    std::uint64_t mapped_count = 0;
+    std::istringstream lines(*map);
+    for (std::uint64_t inside = 0, outside = 0, count = 0; lines >> inside >> outside >> count;) {
+        mapped_count += count;
+    }
+    return mapped_count < all_uids_count;
+}
 
 Result<void> check_trusted_path(const std::string& directory) {
     Names names;
