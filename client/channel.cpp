@@ -18,7 +18,8 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 // Of read_bytes each: more than net.core.wmem_default lets a Unix socket hold.
 constexpr int late_turns_max = 16;
 
-// For poll(2); rounded up, so that a wait never ends early and spins.
+}  // namespace
+
 int wait_ms(Time until) {
     if (until == never) return -1;
     const Time now = std::chrono::steady_clock::now();
@@ -26,8 +27,6 @@ int wait_ms(Time until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
 }
-
-}  // namespace
 
 bool Turns::take() {
     if (!has_passed(until_)) return true;

@@ -13,6 +13,9 @@
 
 namespace mechad::client {
 
+// For poll(2); rounded up, so that a wait never ends early and spins.
+int wait_ms(Time until);
+
 // How often a loop that waits goes round: until the time has passed, however much arrives, and then
 // as often as takes what a socket may have held at that moment.
 class Turns {

@@ -5,13 +5,27 @@
 #include "client/ctl/verbs.hpp"
 #include "client/socket.hpp"
 #include "daemon/os/printable.hpp"
+#include "proto/utf8.hpp"
 
 namespace mechad::ctl {
 
+namespace {
+
+constexpr std::size_t half_bytes_max = 2048;
+
+// Names in it may be a command's: what would steer a terminal is escaped. Of what is too long the
+// middle is left out: the end says whether anything was executed.
+std::string shortened(std::string_view text) {
+    if (text.size() <= 2 * half_bytes_max) return os::printable(text);
+    return os::printable(utf8_prefix(text, half_bytes_max)) + "..." +
+           os::printable(text.substr(text.size() - half_bytes_max));
+}
+
+}  // namespace
+
 void complain(const std::string& message, const std::string& hint) {
-    // Names in it may be a command's: what would steer a terminal is escaped.
-    std::cerr << "mechad-ctl: " << os::printable(message + (hint.empty() ? "" : " (" + hint + ")"))
-              << "\n";
+    std::cerr << "mechad-ctl: " << shortened(message)
+              << (hint.empty() ? "" : " (" + shortened(hint) + ")") << "\n";
 }
 
 namespace {
@@ -56,15 +70,16 @@ int act(const std::vector<std::string>& all) {
     return refuse(fault("say what to do"));
 }
 
-}  // namespace
-
-}  // namespace mechad::ctl
-
-int main(int argc, char** argv) {
-    using namespace mechad::ctl;
-    const int code = act({argv + 1, argv + argc});
-    // What nobody could read was not answered.
+// What was printed has to have arrived.
+int act_and_flush(const std::vector<std::string>& all) {
+    const int code = act(all);
     if (std::cout.flush()) return code;
     complain("cannot write to stdout", {});
     return exit_refused;
 }
+
+}  // namespace
+
+}  // namespace mechad::ctl
+
+int main(int argc, char** argv) { return mechad::ctl::act_and_flush({argv + 1, argv + argc}); }

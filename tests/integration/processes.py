@@ -4,6 +4,7 @@ import ctypes
 import os
 import pathlib
 import secrets
+import signal
 import time
 
 from protocol import DEADLINE_S
@@ -20,6 +21,17 @@ def become_subreaper():
 
 
 become_subreaper()
+
+
+def unignore_signals():
+    """What ignores them, as a background job of a shell does, hands that down to what the tests
+    start."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+unignore_signals()
 
 
 # --- waiting ---
