@@ -101,7 +101,8 @@ using DaemonMessage = std::variant<Output, Started, Changed, Reply, ErrorReply, 
 Result<DaemonMessage> decode_daemon_message(std::string_view line);
 
 // Absent or unknown values read as the least that could be true: egress "chosen", access
-// "read_write", preflight "failed", reason "unrecognized". An exit that cannot be read is an error, never exit code 0.
+// "read_write", preflight "failed", reason "unrecognized". An exit that cannot be read is an error,
+// never exit code 0.
 Result<ExitReport> decode_exit_report(const JsonValue& result);
 Result<DescribeReport> decode_describe_report(const JsonValue& result);
 Result<StatusReport> decode_status_report(const JsonValue& result);
