@@ -82,8 +82,8 @@ class PlayedTestCase(MechadTestCase):
 
     def ended(self):
         """(code, stderr)"""
-        said = self.process.stderr.read().decode() if self.process.stderr else ""
-        return self.process.wait(DEADLINE_S), said
+        self.printed, said = self.process.communicate(timeout=DEADLINE_S)
+        return self.process.returncode, said.decode()
 
     def assert_started_and_lost(self, what, code=125):
         ended, said = self.ended()
@@ -183,7 +183,7 @@ class Descriptors(PlayedTestCase):
         run = self.start("/bin/sh", "-c", 'exec "$@" 2>&-', "sh")
         run.sendall(output("lost", "stderr") + output("kept") + result(6))
         self.assertEqual(self.ended(), (6, ""))
-        self.assertEqual(self.process.stdout.read(), b"kept")
+        self.assertEqual(self.printed, b"kept")
 
     def test_a_terminal_that_nobody_reads_holds_up_no_signal(self):
         master, slave = pty.openpty()
