@@ -190,7 +190,7 @@ class Descriptors(PlayedTestCase):
         self.addCleanup(os.close, master)
         run = self.start(stdout=slave)
         os.close(slave)
-        filling = threading.Thread(target=run.sendall, args=(output("x" * 60000) * 20,))
+        filling = threading.Thread(target=run.sendall, args=(output("x" * 998 + "\n") * 300,))
         filling.start()
         seen = []
 
@@ -206,12 +206,12 @@ class Descriptors(PlayedTestCase):
         self.assertIn(b"SIGUSR1", asked)
         call.sendall(line_of(id=1, result={"run": "r1"}))
         got = 0
-        while got < 20 * 60000:
+        while got < 300 * 1000:
             got += len(os.read(master, 1 << 16))
         filling.join()
         run.sendall(result(5))
         self.assertEqual(self.ended(), (5, ""))
-        self.assertEqual(got, 20 * 60000)
+        self.assertEqual(got, 300 * 1000)  # with a CR before each LF
 
 
 class Untruths(PlayedTestCase):
