@@ -173,7 +173,7 @@ int run_daemon(const Result<Options>& options) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what escapes is a bug and is to end the process
 int main(int argc, char** argv) {
-    os::occupy_closed_streams();
+    if (auto occupied = os::occupy_closed_streams(); !occupied) return exit_failed;
     const auto options = parse_options({argv + 1, argv + argc});
     if (options && options->show_help) {
         std::cout << usage_text;

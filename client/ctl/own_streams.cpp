@@ -49,13 +49,8 @@ os::UniqueFd open_terminal(int fd) {
 }  // namespace
 
 void occupy_closed_streams() {
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-        if (::fcntl(fd, F_GETFD) >= 0) continue;
-        const int access = fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
-        auto stand_in = os::open_file("/dev/null", access);
-        if (!stand_in) throw failed(stand_in.error().message());
-        (void)stand_in->release();
-    }
+    const auto occupied = os::occupy_closed_streams();
+    if (!occupied) throw failed(occupied.error().message());
 }
 
 os::UniqueFd take_signals() {

@@ -106,12 +106,14 @@ Result<void> write_new_file(const std::string& path, std::string_view contents, 
     return {};
 }
 
-void occupy_closed_streams() {
+Result<void> occupy_closed_streams() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(fd, F_GETFD) >= 0) continue;
-        auto stand_in = open_file("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-        if (stand_in) (void)stand_in->release();
+        auto stand_in = open_file("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+        if (!stand_in) return stand_in.error();
+        (void)stand_in->release();
     }
+    return {};
 }
 
 Result<void> make_private_directory(const std::string& path) {

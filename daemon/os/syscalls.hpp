@@ -33,8 +33,8 @@ UniqueFd duplicate(const UniqueFd& fd);
 bool wait_readable(int fd, std::chrono::milliseconds limit);
 
 // Gives each of the descriptors 0 to 2 that is closed a stand-in, so that no file of ours becomes a
-// standard stream. Using it fails as using the closed one would.
-void occupy_closed_streams();
+// standard stream. Reading 0 and writing 1 fail as with the closed one; what goes to 2 is dropped.
+Result<void> occupy_closed_streams();
 
 Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode = 0);
 // At most `bytes_max` bytes; more is an error (EFBIG).

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where mechad puts its socket, and where it refuses to: it then says what to do, and removes
 nothing that is not its own."""
+import errno
 import os
 import pathlib
 import signal
@@ -20,6 +21,11 @@ def listen_at(path, kind=socket.SOCK_STREAM):
     if kind != socket.SOCK_DGRAM:
         listening.listen()
     return listening
+
+
+def is_refused(path):
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == errno.ECONNREFUSED
 
 
 def fingerprint(top):
@@ -229,6 +235,8 @@ class Places(MechadTestCase):
         daemon.process.send_signal(signal.SIGKILL)
         daemon.wait()
         self.assertTrue(os.path.exists(daemon.socket))
+        # A child that it was just starting may hold the socket for a moment longer.
+        wait_until(lambda: is_refused(daemon.socket), "nobody serves the old socket")
         daemon.start()
         self.assertEqual(daemon.status()["runs_active"], 0)
 
