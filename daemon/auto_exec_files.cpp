@@ -224,7 +224,7 @@ void AutoExecFiles::add_listed(const AutoExecFiles& before, std::vector<Found>& 
 
 std::string AutoExecFiles::sentence_of(const Found& found) {
     const std::string what = os::quoted(found.name, name_bytes_max) + ", " + found.reader;
-    const std::string doubt = "what was changed in " + what + ", cannot be told: ";
+    std::string doubt = "what was changed in " + what + ", cannot be told: ";
     switch (found.fate) {
         case Fate::created: return "created while the run lasted: " + what;
         case Fate::changed: return "changed while the run lasted: " + what;

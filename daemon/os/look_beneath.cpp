@@ -77,7 +77,7 @@ Sight look_beneath(const UniqueFd& directory, const char* name) {
 
 Listing list_beneath(const UniqueFd& directory, const char* name, std::size_t read_max,
                      std::string_view ignored_suffix) {
-    const Listing hidden{.entries = {}, .is_hidden = true};
+    Listing hidden{.entries = {}, .is_hidden = true};
     UniqueFd fd = open_beneath(directory, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
     if (!fd) return is_hidden_by(errno) ? hidden : Listing();
     const std::unique_ptr<DIR, CloseDirectory> open(::fdopendir(fd.get()));
