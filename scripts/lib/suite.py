@@ -8,8 +8,9 @@ KIND says whose summary to read: doctest, unittest, marks (scripts/demo), fuzz, 
 to count). Prints "PASSED FAILED SKIPPED". A suite that ran nothing, ended badly, took too long or
 left a process behind has at least one failure, and the end of the log says which.
 
-A skip that says "needs root" or "needs an ordinary user" counts for nothing when the environment
-has MECHAD_BOTH_USERS=1: the same suite runs as the other user too.
+A skip that says "needs root", "needs an ordinary user" or "needs an unsanitized build" counts for
+nothing when the environment has MECHAD_BOTH_USERS=1: the same suite runs as the other user, and
+without sanitizers, too.
 """
 import ctypes
 import os
@@ -32,7 +33,8 @@ def last_match(pattern, text):
 
 def is_covered_elsewhere(reason):
     return (os.environ.get("MECHAD_BOTH_USERS") == "1" and
-            reason.startswith(("needs root", "needs an ordinary user")))
+            reason.startswith(("needs root", "needs an ordinary user",
+                               "needs an unsanitized build")))
 
 
 def count_doctest(text):
