@@ -79,8 +79,8 @@ int run_check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places 
     boost::asio::io_context loop(1);
     auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
     if (!engine) {
-        const std::string& hint = engine.error().hint();
-        log_error(engine.error().message() + (hint.empty() ? "" : " (" + hint + ")"));
+        const Error error = engine.error();
+        log_error(error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")"));
         return exit_failed;
     }
     int stop_signal = 0;
