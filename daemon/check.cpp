@@ -79,8 +79,7 @@ int run_check(const os::HostFacts& host, std::unique_ptr<Policy> policy, Places 
     boost::asio::io_context loop(1);
     auto engine = Engine::make(loop.get_executor(), host, std::move(policy), places);
     if (!engine) {
-        const Error error = engine.error();
-        log_error(error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")"));
+        log_error(text_of(engine.error()));
         return exit_failed;
     }
     int stop_signal = 0;

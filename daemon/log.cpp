@@ -153,6 +153,10 @@ void write(Severity severity, std::string_view line, std::string_view event = {}
 
 }  // namespace
 
+std::string text_of(const Error& error) {
+    return error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")");
+}
+
 void log_to_journal() { is_to_journal = true; }
 
 void log_info(std::string_view line) { write(Severity::info, line); }

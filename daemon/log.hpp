@@ -17,6 +17,9 @@ namespace mechad {
 // does not take goes to stderr as before.
 void log_to_journal();
 
+// The message, and the remedy in brackets when there is one.
+std::string text_of(const Error& error);
+
 // One line each; control bytes and bytes that are not ASCII are shown as \xNN.
 void log_info(std::string_view line);
 void log_warning(std::string_view line);

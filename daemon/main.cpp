@@ -33,10 +33,6 @@ constexpr int exit_bad_config = 78;  // EX_CONFIG of sysexits.h: systemd does no
 
 constexpr std::size_t status_bytes_max = 1024;  // as much as anybody reads of a status line
 
-std::string text_of(const Error& error) {
-    return error.message() + (error.hint().empty() ? "" : " (" + error.hint() + ")");
-}
-
 Result<Config> read_config(const Options& options, const Environment& environment,
                            const os::HostFacts& host) {
     ConfigSearch search{.explicit_path = options.config,
