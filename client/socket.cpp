@@ -10,20 +10,14 @@
 #include <cstdlib>
 #include <mechad/error.hpp>
 
+#include "client/environment.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/trusted_path.hpp"
 #include "daemon/os/unix_socket.hpp"
 
 namespace mechad {
 
-namespace {
-
-std::string environment_value(const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody may set it now
-    return value == nullptr ? std::string() : std::string(value);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string find_socket_path() {
     return os::find_socket_path({.named = environment_value("MECHAD_SOCKET"),

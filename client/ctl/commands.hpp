@@ -17,6 +17,9 @@ inline constexpr int exit_not_found = 127;
 // One line on stderr: what, why, remedy.
 void complain(const std::string& message, const std::string& hint);
 
+// Complains; for what was refused or not answered.
+int fail(const Error& error);
+
 // Whether the hints and notes of a result are printed: stderr belongs to the command.
 enum class Advice { hidden, shown };
 

@@ -27,20 +27,12 @@ void print_description(const DescribeReport& report) {
 }  // namespace
 
 int describe(const std::string& socket_path, const SpawnParams& spawn, bool as_json) {
-    const auto answer = ask(socket_path, DescribeParams{spawn});
-    if (!answer) {
-        complain(answer.error().message(), answer.error().hint());
-        return exit_refused;
-    }
-    const auto report = decode_describe_report(*answer);
-    if (!report) {
-        complain(report.error().message(), report.error().hint());
-        return exit_refused;
-    }
+    const auto answer = ask(socket_path, DescribeParams{spawn}, decode_describe_report);
+    if (!answer) return fail(answer.error());
     if (as_json) {
-        std::cout << to_json(*answer) << "\n";
+        std::cout << to_json(answer->json) << "\n";
     } else {
-        print_description(*report);
+        print_description(answer->report);
     }
     return 0;
 }

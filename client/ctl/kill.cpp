@@ -5,11 +5,10 @@
 namespace mechad::ctl {
 
 int kill(const std::string& socket_path, const KillParams& params) {
-    const auto answer = ask(socket_path, params);
-    const auto report = answer ? decode_kill_report(*answer) : answer.error();
-    if (report) return 0;
-    complain(report.error().message(), report.error().hint());
-    return report.error().kind() == ErrorKind::no_such_run ? exit_no_such_run : exit_refused;
+    const auto answer = ask(socket_path, params, decode_kill_report);
+    if (answer) return 0;
+    const int code = fail(answer.error());
+    return answer.error().kind() == ErrorKind::no_such_run ? exit_no_such_run : code;
 }
 
 }  // namespace mechad::ctl

@@ -28,6 +28,11 @@ void complain(const std::string& message, const std::string& hint) {
               << (hint.empty() ? "" : " (" + shortened(hint) + ")") << "\n";
 }
 
+int fail(const Error& error) {
+    complain(error.message(), error.hint());
+    return exit_refused;
+}
+
 namespace {
 
 int refuse(const Error& error) {

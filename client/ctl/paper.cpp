@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "client/environment.hpp"
 #include "daemon/os/printable.hpp"
 
 namespace mechad::ctl {
@@ -17,13 +18,8 @@ constexpr std::size_t name_width = 13;
 constexpr std::size_t value_bytes_max = std::size_t{64} << 10;
 constexpr std::size_t cell_bytes_max = 256;
 
-std::string_view environment_value(const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
-    return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
 bool is_colourful() {
-    const std::string_view terminal = environment_value("TERM");
+    const std::string terminal = environment_value("TERM");
     return environment_value("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb" &&
            ::isatty(STDOUT_FILENO) == 1;
 }
@@ -40,7 +36,8 @@ std::string padded(std::string_view text, std::size_t width) {
     return std::string(text) + std::string(used < width ? width - used : 0, ' ');
 }
 
-// A backslash stays one, so that a command can be copied.
+}  // namespace
+
 std::string shown(std::string_view text) {
     std::string escaped = os::printable(text, value_bytes_max);
     for (std::size_t at = 0; (at = escaped.find("\\\\", at)) != std::string::npos; ++at) {
@@ -48,8 +45,6 @@ std::string shown(std::string_view text) {
     }
     return escaped;
 }
-
-}  // namespace
 
 std::string painted(std::string text, Tone tone) {
     if (tone == Tone::plain || !is_colourful()) return text;

@@ -14,6 +14,9 @@ namespace mechad::ctl {
 // absent or "dumb". Nothing is said by colour alone.
 enum class Tone { plain, good, bad };
 
+// What would steer a terminal is escaped; a backslash stays one, so that a command can be copied.
+std::string shown(std::string_view text);
+
 std::string painted(std::string text, Tone tone);
 
 // "name         value". A value of several lines is indented.

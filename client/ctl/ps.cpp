@@ -55,16 +55,12 @@ void print_ended(const std::vector<EndedRun>& runs) {
 }
 
 int ps(const std::string& socket_path, const ListParams& params, bool as_json) {
-    const auto answer = ask(socket_path, params);
-    const auto list = answer ? decode_list_report(*answer) : answer.error();
-    if (!list) {
-        complain(list.error().message(), list.error().hint());
-        return exit_refused;
-    }
+    const auto answer = ask(socket_path, params, decode_list_report);
+    if (!answer) return fail(answer.error());
     if (as_json) {
-        std::cout << to_json(*answer) << "\n";
+        std::cout << to_json(answer->json) << "\n";
     } else {
-        print_list(*list);
+        print_list(answer->report);
     }
     return 0;
 }

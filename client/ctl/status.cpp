@@ -77,34 +77,26 @@ void print_status(const StatusReport& status) {
 
 // A second question; the runs may be others than those that were counted.
 void print_active_runs(const std::string& socket_path) {
-    const auto answer = ask(socket_path, ListParams{});
-    const auto list = answer ? decode_list_report(*answer) : answer.error();
-    if (!list) return complain("which runs are active: " + list.error().message(), {});
-    if (list->runs.empty()) return;
+    const auto answer = ask(socket_path, ListParams{}, decode_list_report);
+    if (!answer) return complain("which runs are active: " + answer.error().message(), {});
+    if (answer->report.runs.empty()) return;
     std::cout << "\n";
-    print_runs(list->runs);
+    print_runs(answer->report.runs);
 }
 
 }  // namespace
 
 int status(const std::string& socket_path, bool as_json) {
-    const auto answer = ask(socket_path, StatusParams{});
-    if (!answer) {
-        complain(answer.error().message(), answer.error().hint());
-        return exit_refused;
-    }
-    const auto status = decode_status_report(*answer);
-    if (!status) {
-        complain(status.error().message(), status.error().hint());
-        return exit_refused;
-    }
+    const auto answer = ask(socket_path, StatusParams{}, decode_status_report);
+    if (!answer) return fail(answer.error());
+    const StatusReport& status = answer->report;
     if (as_json) {
-        std::cout << to_json(*answer) << "\n";
+        std::cout << to_json(answer->json) << "\n";
     } else {
-        print_status(*status);
-        if (status->runs_active > 0) print_active_runs(socket_path);
+        print_status(status);
+        if (status.runs_active > 0) print_active_runs(socket_path);
     }
-    return status->preflight.state == PreflightState::passed ? 0 : 1;
+    return status.preflight.state == PreflightState::passed ? 0 : 1;
 }
 
 }  // namespace mechad::ctl

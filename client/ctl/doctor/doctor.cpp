@@ -6,7 +6,6 @@
 #include "client/ctl/doctor/facts.hpp"
 #include "client/ctl/doctor/judge.hpp"
 #include "client/ctl/paper.hpp"
-#include "daemon/os/printable.hpp"
 #include "proto/codec.hpp"
 #include "proto/json_writer.hpp"
 
@@ -43,14 +42,13 @@ const char* word_for(Mark mark) {
     return "unknown";
 }
 
-// Lines of `text`, each behind `margin` but the first. What would steer a terminal is escaped;
-// backslashes stay as they are, since a fix is there to be copied.
+// Lines of `text`, each behind `margin` but the first.
 std::string indented(const std::string& text, const std::string& margin) {
     std::string lines;
     for (std::size_t begin = 0; begin <= text.size();) {
-        const auto end = std::min(text.find_first_of("\n\\", begin), text.size());
-        lines += os::printable(std::string_view(text).substr(begin, end - begin));
-        if (end < text.size()) lines += text[end] == '\n' ? "\n" + margin : "\\";
+        const auto end = std::min(text.find('\n', begin), text.size());
+        if (begin != 0) lines += "\n" + margin;
+        lines += shown(std::string_view(text).substr(begin, end - begin));
         begin = end + 1;
     }
     return lines;

@@ -15,6 +15,7 @@
 #include "client/ctl/ask.hpp"
 #include "client/ctl/doctor/check_run.hpp"
 #include "client/ctl/doctor/scratch_config.hpp"
+#include "client/environment.hpp"
 #include "daemon/os/namespace_facts.hpp"
 #include "daemon/os/syscalls.hpp"
 #include "daemon/os/trusted_path.hpp"
@@ -38,11 +39,6 @@ bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0;
 bool is_file(const std::string& path) {
     std::error_code error;
     return fs::is_regular_file(path, error);
-}
-
-std::string environment_value(const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
-    return value == nullptr ? std::string() : std::string(value);
 }
 
 // What mechad asks of the place before it binds there.
@@ -79,14 +75,13 @@ SocketFacts look_at_socket(const std::string& path) {
 }
 
 void ask_daemon(DoctorFacts& facts) {
-    const auto answer = ask(facts.socket.path, StatusParams{});
-    auto status = answer ? decode_status_report(*answer) : answer.error();
-    if (status) {
-        facts.daemon = *std::move(status);
+    auto answer = ask(facts.socket.path, StatusParams{}, decode_status_report);
+    if (answer) {
+        facts.daemon = std::move(answer->report);
         return;
     }
-    facts.daemon_problem = status.error().message();
-    facts.daemon_remedy = status.error().hint();
+    facts.daemon_problem = answer.error().message();
+    facts.daemon_remedy = answer.error().hint();
 }
 
 // systemd.unit(5), "User Unit Search Path", and where `enable` puts its links.
