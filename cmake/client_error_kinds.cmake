@@ -1,27 +1,16 @@
 # SPDX-License-Identifier: MIT
 # mechad_generate_client_error_kinds(ERRORS_JSON HEADER): writes the public enum of the client
-# library: its own kinds, then those of the daemon from the one file that defines them. That the
-# file is well-formed is checked by error_kinds.cmake.
+# library: its own kinds, then those of the daemon from the one file that defines them. Needs
+# error_kinds.cmake.
 
 function(mechad_generate_client_error_kinds errors_json header)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${errors_json}")
-    file(READ "${errors_json}" errors)
-    string(JSON kind_count LENGTH "${errors}" kinds)
-    math(EXPR last_kind "${kind_count} - 1")
-
+    mechad_read_error_kinds("${errors_json}")
     set(enumerators "")
     set(rows "")
-    foreach(index RANGE ${last_kind})
-        string(JSON kind MEMBER "${errors}" kinds ${index})
-        string(JSON summary GET "${errors}" kinds ${kind} summary)
-        string(JSON retryable GET "${errors}" kinds ${kind} retryable)
-        if(retryable)
-            set(retryable true)
-        else()
-            set(retryable false)
-        endif()
-        string(APPEND enumerators "    // ${summary}\n    ${kind},\n")
-        string(APPEND rows "    {ErrorKind::${kind}, \"${kind}\", ${retryable}},\n")
+    foreach(kind IN LISTS error_kinds)
+        string(APPEND enumerators "    // ${${kind}_summary}\n    ${kind},\n")
+        string(APPEND rows
+            "    {ErrorKind::${kind}, \"${kind}\", ${${kind}_retryable}},\n")
     endforeach()
 
     file(CONFIGURE OUTPUT "${header}" @ONLY CONTENT [[

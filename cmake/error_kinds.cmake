@@ -3,19 +3,21 @@
 # codes and whether a retry may help, from the one file that defines them. Runs when CMake
 # configures, and again whenever that file changes.
 
-function(mechad_generate_error_kinds errors_json header)
+# mechad_read_error_kinds(ERRORS_JSON): checks the file and sets, for each KIND of the list
+# error_kinds, KIND_code, KIND_retryable (true or false) and KIND_summary in the caller's scope.
+function(mechad_read_error_kinds errors_json)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${errors_json}")
     file(READ "${errors_json}" errors)
     string(JSON kind_count LENGTH "${errors}" kinds)
     math(EXPR last_kind "${kind_count} - 1")
 
-    set(enumerators "")
-    set(rows "")
+    set(kinds_seen "")
     set(codes_seen "")
     foreach(index RANGE ${last_kind})
         string(JSON kind MEMBER "${errors}" kinds ${index})
         string(JSON code GET "${errors}" kinds ${kind} code)
         string(JSON retryable GET "${errors}" kinds ${kind} retryable)
+        string(JSON summary GET "${errors}" kinds ${kind} summary)
         string(JSON retryable_type TYPE "${errors}" kinds ${kind} retryable)
         string(JSON summary_type TYPE "${errors}" kinds ${kind} summary)
         if(NOT kind MATCHES "^[a-z][a-z_]*$" OR NOT code MATCHES "^-[0-9]+$"
@@ -31,8 +33,22 @@ function(mechad_generate_error_kinds errors_json header)
         else()
             set(retryable false)
         endif()
+        list(APPEND kinds_seen ${kind})
+        set(${kind}_code ${code} PARENT_SCOPE)
+        set(${kind}_retryable ${retryable} PARENT_SCOPE)
+        set(${kind}_summary "${summary}" PARENT_SCOPE)
+    endforeach()
+    set(error_kinds ${kinds_seen} PARENT_SCOPE)
+endfunction()
+
+function(mechad_generate_error_kinds errors_json header)
+    mechad_read_error_kinds("${errors_json}")
+    set(enumerators "")
+    set(rows "")
+    foreach(kind IN LISTS error_kinds)
         string(APPEND enumerators "    ${kind},\n")
-        string(APPEND rows "    {ErrorKind::${kind}, \"${kind}\", ${code}, ${retryable}},\n")
+        string(APPEND rows
+            "    {ErrorKind::${kind}, \"${kind}\", ${${kind}_code}, ${${kind}_retryable}},\n")
     endforeach()
 
     file(CONFIGURE OUTPUT "${header}" @ONLY CONTENT [[
