@@ -69,6 +69,16 @@ def require_bwrap():
         raise unittest.SkipTest(problem)
 
 
+def spawns_with(secret):
+    """The params of spawns, accepted and refused, that carry it where no log may have it from."""
+    return ({"argv": ["/bin/sh", "-c", "exit 5", secret]},
+            {"argv": [f"/no/such/{secret}"]},
+            {"argv": ["true"], "cwd": f"none-{secret}"},
+            {"argv": ["true"], "env": {"TOKEN": secret}, "label": secret},
+            {"argv": ["cat"], "stdin": {"text": secret}},
+            {"argv": ["true"], "nonsense": secret})
+
+
 # --- a daemon ---
 
 class Base:
@@ -207,6 +217,23 @@ class MechadTestCase(unittest.TestCase):
         base = Base()
         self.addCleanup(base.remove)
         return base
+
+    def serve_script(self, script, uid):
+        """The socket of a server that is not mechad, served as `uid`, and its process."""
+        base = self.make_base()
+        os.chmod(base.path, 0o711)
+        place = base.path / "tmp"
+        os.chmod(place, 0o755)
+        as_user = {}
+        if uid != os.geteuid():
+            os.chown(place, uid, uid)
+            as_user = {"user": uid, "group": uid, "extra_groups": []}
+        fake = subprocess.Popen([PYTHON, "-c", script, str(place / "sock")],
+                                stdout=subprocess.PIPE, text=True, **as_user)
+        self.addCleanup(fake.communicate)
+        self.addCleanup(fake.kill)
+        self.assertEqual(fake.stdout.readline(), "on\n")
+        return str(place / "sock"), fake
 
     def make_daemon(self, sandbox=(), daemon=(), kind=None, **options):
         """Not started; stopped and judged at the end of the test."""

@@ -13,7 +13,8 @@ import unittest
 
 from processes import read_proc, wait_until
 from protocol import DEADLINE_S, Connection
-from support import EXIT_BAD_CONFIG, IS_ROOT, MECHAD, PYTHON, MechadTestCase
+from support import (EXIT_BAD_CONFIG, IS_ROOT, MECHAD, PYTHON, MechadTestCase,
+                     spawns_with)
 
 # Executes argv[1:] as a manager does: LISTEN_PID is the process's own.
 EXECUTE = "import os, sys; os.environ['LISTEN_PID'] = str(os.getpid()); " \
@@ -270,12 +271,7 @@ class Lines(MechadTestCase):
                 workspace = daemon.base.make_workspace()
                 ended = daemon.spawn(f"echo {secret}; echo {secret} >&2; exit 4",
                                      workspace=workspace).wait_end()
-                for params in ({"argv": ["/bin/sh", "-c", "exit 5", secret]},
-                               {"argv": [f"/no/such/{secret}"]},
-                               {"argv": ["true"], "cwd": f"none-{secret}"},
-                               {"argv": ["true"], "env": {"TOKEN": secret}, "label": secret},
-                               {"argv": ["cat"], "stdin": {"text": secret}},
-                               {"argv": ["true"], "nonsense": secret}):
+                for params in spawns_with(secret):
                     daemon.spawn(workspace=workspace, **params).wait_end()
                 self.assertEqual(daemon.terminate(), 0)
                 run = ended.started["run"]

@@ -12,7 +12,7 @@ import unittest
 
 from processes import pids_with, unique_seconds, wait_until
 from protocol import DEADLINE_S, SLOWDOWN
-from support import (BIN_DIR, HERE, HOME, IS_ROOT, PYTHON, BwrapTestCase, MechadTestCase,
+from support import (BIN_DIR, HERE, HOME, IS_ROOT, BwrapTestCase, MechadTestCase,
                      NoneTestCase)
 from test_bytes import RANDOM
 from test_peers import FAKE, OTHER_UID
@@ -301,33 +301,16 @@ class BadEnds(Consumers, MechadTestCase):
         self.assertEqual(consumer.returncode, 3)
         wait_until(lambda: not sleepers(marker), "the command is gone")
 
-    def serve_fake(self, uid, script=FAKE):
-        """The socket of a server that is not mechad, and its process."""
-        base = self.make_base()
-        os.chmod(base.path, 0o711)
-        place = base.path / "tmp"
-        os.chmod(place, 0o755)
-        as_user = {}
-        if uid != os.geteuid():
-            os.chown(place, uid, uid)
-            as_user = {"user": uid, "group": uid, "extra_groups": []}
-        fake = subprocess.Popen([PYTHON, "-c", script, str(place / "sock")],
-                                stdout=subprocess.PIPE, text=True, **as_user)
-        self.addCleanup(fake.communicate)
-        self.addCleanup(fake.kill)
-        self.assertEqual(fake.stdout.readline(), "on\n")
-        return str(place / "sock"), fake
-
     def test_a_connection_that_ends_without_an_answer_leaves_all_unknown(self):
-        path, fake = self.serve_fake(os.geteuid())
+        path, fake = self.serve_script(FAKE, os.geteuid())
         _, facts = self.consume("run", "/w", "true", socket=path)
         self.assertGreater(int(fake.stdout.readline()), 0)
         self.assert_error(facts, "connection_lost", "unknown")
 
     def test_what_is_not_the_protocol_is_not_believed(self):
-        path, _ = self.serve_fake(os.geteuid(), FAKE.replace(
+        path, _ = self.serve_script(FAKE.replace(
             "    while got", "    client.send(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"exit\":"
-            "{\"code\":0}}}\\n')\n    while got"))
+            "{\"code\":0}}}\\n')\n    while got"), os.geteuid())
         _, facts = self.consume("run", "/w", "true", socket=path)
         self.assert_error(facts, "bad_answer", "unknown")
 
@@ -335,7 +318,7 @@ class BadEnds(Consumers, MechadTestCase):
     def test_a_server_of_another_user_is_not_told_anything(self):
         for verb, words in (("run", ["/w", "true"]), ("status", []), ("kill", ["r"])):
             with self.subTest(verb):
-                path, fake = self.serve_fake(OTHER_UID)
+                path, fake = self.serve_script(FAKE, OTHER_UID)
                 _, facts = self.consume(verb, *words, socket=path)
                 self.assert_error(facts, "untrusted_server", "no")
                 self.assertEqual(int(fake.stdout.readline()), 0)

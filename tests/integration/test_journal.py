@@ -5,6 +5,7 @@ import secrets
 import unittest
 
 from processes import wait_until
+from support import spawns_with
 from systemd_case import BWRAP, NONE, UnderSystemd
 
 
@@ -67,12 +68,7 @@ class Journalled(UnderSystemd):
         for sandbox in (NONE, BWRAP):
             self.serve(sandbox, f'env = ["CONFIGURED={secret}"]')
             self.spawn(f"echo {secret}; echo {secret} >&2; exit 4").wait_end()
-            for params in ({"argv": ["/bin/sh", "-c", "exit 5", secret]},
-                           {"argv": [f"/no/such/{secret}"]},
-                           {"argv": ["true"], "cwd": f"none-{secret}"},
-                           {"argv": ["true"], "env": {"TOKEN": secret}, "label": secret},
-                           {"argv": ["cat"], "stdin": {"text": secret}},
-                           {"argv": ["true"], "nonsense": secret}):
+            for params in spawns_with(secret):
                 self.spawn(None, **params).wait_end()
             self.stop_units()
         self.wait_entry(MECHAD_EVENT="run_refused", MECHAD_REASON="exec_not_found")

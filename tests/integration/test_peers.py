@@ -257,25 +257,13 @@ print(len(received), flush=True)
 
 
 class FakeDaemons(MechadTestCase):
-    def serve_fake(self, uid):
+    def run_by_fake(self, uid):
         """(mechad-ctl's end, how many bytes of a request the fake got)"""
-        base = self.make_base()
-        os.chmod(base.path, 0o711)
-        place = base.path / "tmp"
-        os.chmod(place, 0o755)
-        as_user = {}
-        if uid != os.geteuid():
-            os.chown(place, uid, uid)
-            as_user = {"user": uid, "group": uid, "extra_groups": []}
-        fake = subprocess.Popen([PYTHON, "-c", FAKE, str(place / "sock")], stdout=subprocess.PIPE,
-                                text=True, **as_user)
-        self.addCleanup(fake.communicate)
-        self.addCleanup(fake.kill)
-        self.assertEqual(fake.stdout.readline(), "on\n")
-        mark = f"{base.make_workspace()}/mark"
-        ended = subprocess.run([MECHAD_CTL, "--socket", str(place / "sock"), "run", "--", "touch",
-                                mark], capture_output=True, text=True, timeout=DEADLINE_S,
-                               check=False, cwd=os.path.dirname(mark))
+        path, fake = self.serve_script(FAKE, uid)
+        mark = f"{self.make_base().make_workspace()}/mark"
+        ended = subprocess.run([MECHAD_CTL, "--socket", path, "run", "--", "touch", mark],
+                               capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+                               cwd=os.path.dirname(mark))
         received = int(fake.stdout.readline())
         self.assertFalse(os.path.exists(mark))
         self.assertEqual((ended.returncode, ended.stdout), (125, ""), ended.stderr)
@@ -283,7 +271,7 @@ class FakeDaemons(MechadTestCase):
 
     @unittest.skipUnless(IS_ROOT, "needs root: another user takes part")
     def test_a_server_of_another_user_is_not_told_anything(self):
-        ended, received = self.serve_fake(OTHER_UID)
+        ended, received = self.run_by_fake(OTHER_UID)
         self.assertEqual(received, 0)
         self.assertEqual(ended.stderr.count("\n"), 1, ended.stderr)
         self.assertIn(f"uid {OTHER_UID}", ended.stderr)
@@ -291,7 +279,7 @@ class FakeDaemons(MechadTestCase):
 
     def test_a_server_of_ones_own_user_is_asked(self):
         """The control: this fake would have got the request."""
-        _, received = self.serve_fake(os.geteuid())
+        _, received = self.run_by_fake(os.geteuid())
         self.assertGreater(received, 0)
 
 
